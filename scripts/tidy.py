@@ -43,7 +43,8 @@ def jobs():
         if re.search(r"_(test|bench)\.cpp$", source.name) or source.is_relative_to(ROOT / "tests"):
             continue
         key = hashlib.sha256(config + entry["command"].encode())
-        for path in sorted(deps.get(entry.get("output", ""), []) or [source]):
+        output = re.search(r" -o (\S+)", entry["command"]).group(1)
+        for path in sorted(deps.get(output, [source])):
             if path.is_file():
                 key.update(str(path).encode() + path.read_bytes())
         yield source, key.hexdigest()
