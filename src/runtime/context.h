@@ -1,0 +1,58 @@
+// One caller's state for running a Program: an arena and bound buffers. Re-entrant across contexts; one run at a time in each.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+#include "runtime/executable.h"
+#include "support/status.h"
+
+namespace locution::runtime {
+
+/// Workers that run kernels' parallel loops: static split, spin briefly, then sleep. One caller at a time uses it.
+class ThreadPool {
+ public:
+  virtual ~ThreadPool() = default;
+  virtual int threads() const = 0;
+  /// Runs body(begin, end) over a partition of [0, extent) into at most threads() contiguous pieces; returns when all are done.
+  virtual void parallelFor(int64_t extent, void (*body)(void* state, int64_t begin, int64_t end), void* state) = 0;
+  static std::shared_ptr<ThreadPool> create(int threads);
+};
+
+/// Time of one instruction, summed over runs.
+struct InstructionProfile {
+  double seconds = 0;
+  int64_t runs = 0;
+};
+
+class Context {
+ public:
+  Context(std::shared_ptr<const Program> program, std::shared_ptr<ThreadPool> pool);
+  ~Context();
+
+  /// Inputs in port order; dtype and dims must match (the message names the input, what is wanted and what was given). Tensors
+  /// whose data is not 64-byte aligned are accepted.
+  Status setInput(size_t index, Tensor tensor);
+  /// Runs once. Outputs are then in `output(i)`, valid until the next run.
+  Status run();
+  const Tensor& output(size_t index) const;
+  /// Memory for output `index`, instead of the context's own; must stay alive. dims as the port's.
+  Status bindOutput(size_t index, Tensor tensor);
+
+  void setProfiling(bool on);
+  const std::vector<InstructionProfile>& profile() const;
+
+  /// For `verify`: runs instruction after instruction and calls back after each with the tensors it read and wrote.
+  using Observer = std::function<Status(size_t instruction, const std::vector<Tensor>& buffers)>;
+  Status runObserved(const Observer& observer);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace locution::runtime
