@@ -25,6 +25,8 @@ class Locution:
         self.binary = binary or os.environ.get("LOCUTION") or ROOT / "build" / "release" / "locution"
 
     def _call(self, command, model, inputs, folder, *options):
+        if not Path(self.binary).is_file():
+            sys.exit(f"no {self.binary}: ./demo builds it, or set LOCUTION to another one")
         arguments = [str(self.binary), command, str(model), "--threads", str(self.threads)]
         for name, array in inputs.items():
             path = Path(folder) / f"input_{len(arguments)}.npy"
