@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace locution {
 
@@ -48,5 +49,9 @@ class Dim {
   // Shared because expressions are immutable and every copy of a shape would otherwise clone the tree.
   std::shared_ptr<const DimExpr> expr_;
 };
+
+/// Symbols of such names are printed bare, all others in quotes.
+bool isDimName(std::string_view text);
+bool isDimNameChar(char c);
 
 }  // namespace locution

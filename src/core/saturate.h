@@ -27,6 +27,11 @@ inline int64_t floorDivide(int64_t a, int64_t b) {
   int64_t q = a / b;
   return q - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0);
 }
+/// a - floorDivide(a, b) * b for b > 0: in [0, b).
+inline int64_t floorModulo(int64_t a, int64_t b) {
+  int64_t rest = a % b;
+  return rest < 0 ? rest + b : rest;
+}
 /// Towards plus infinity; `b` isn't 0.
 inline int64_t ceilDivide(int64_t a, int64_t b) {
   if (b == -1) return saturatingSub(0, a);

@@ -1,6 +1,7 @@
 // A tensor's bytes: row-major, on the heap (64-byte aligned) or mapped from a file, shared and immutable once published.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,7 @@ class Tensor {
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& dims() const { return dims_; }
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
+  /// Saturates at INT64_MAX.
   int64_t elements() const;
   size_t bytes() const { return static_cast<size_t>(dtypeBytes(dtype_, elements())); }
   Shape shape() const { return Shape::of(dims_); }
@@ -73,11 +75,17 @@ class Tensor {
 
   /// The same bytes under other dims with as many elements.
   Tensor reshaped(std::vector<int64_t> dims) const;
-  /// Element `i` of any integer, boolean or float type, converted.
+  /// Element `i` of any integer, boolean or float type, converted (of a complex type: its real part). As an integer a float
+  /// is cut towards zero and clamped, NaN gives 0.
   double elementAsDouble(int64_t i) const;
   int64_t elementAsInt(int64_t i) const;
+  /// Rounds to nearest even for floats; for integers cuts towards zero and clamps, NaN gives 0.
   void setElement(int64_t i, double value);
+  /// Keeps the low bits that fit for integers.
   void setElementInt(int64_t i, int64_t value);
+  /// The stored bits of element `i` of a type of up to 64 bits, in the low bits.
+  uint64_t elementBits(int64_t i) const;
+  void setElementBits(int64_t i, uint64_t bits);
   /// All elements of an integer (or boolean) tensor.
   std::vector<int64_t> toInts() const;
   /// Same dtype, dims and bytes.
@@ -94,17 +102,10 @@ class Tensor {
   size_t offset_ = 0;
 };
 
-/// Copies with axes permuted: out.dims()[i] == in.dims()[perm[i]]. Works on byte-sized types.
+/// Copies with axes permuted: out.dims()[i] == in.dims()[perm[i]]. In blocks, so that large weights move at memory speed; where the
+/// order of the bytes stays the same, the result shares the storage of `in`.
 Tensor permuted(const Tensor& in, const std::vector<int64_t>& perm);
 
-/// IEEE and ONNX small-float conversions, round to nearest even; saturating is the caller's business.
-float halfToFloat(uint16_t bits);
-uint16_t floatToHalf(float value);
-float bfloat16ToFloat(uint16_t bits);
-uint16_t floatToBfloat16(float value);
-/// Any float type of up to 16 bits, by its bits.
-float smallFloatToFloat(DType type, uint16_t bits);
-/// Rounds to nearest even; `saturate` clamps to the largest finite value where the type has no infinity or as ONNX Cast does.
-uint16_t floatToSmallFloat(DType type, float value, bool saturate);
-
 }  // namespace locution
+
+#include "core/small_float.h"  // IWYU pragma: export
