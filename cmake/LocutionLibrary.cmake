@@ -8,6 +8,8 @@
 add_library(locution_options INTERFACE)
 target_include_directories(locution_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(locution_options INTERFACE -Wall -Wextra $<$<BOOL:${LOCUTION_WERROR}>:-Werror>)
+# clang reports that libstdc++ 12 uses its own deprecated helpers (std::stable_sort).
+target_compile_options(locution_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>)
 # A fused multiply-add must come from a decision in a plan or a kernel, never from the host compiler's mood.
 target_compile_options(locution_options INTERFACE -ffp-contract=off)
 target_compile_definitions(locution_options INTERFACE $<$<CONFIG:RelWithDebInfo,Debug>:_GLIBCXX_ASSERTIONS>)

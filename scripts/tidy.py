@@ -52,7 +52,8 @@ def jobs():
 
 def lint(job):
     source, key = job
-    done = subprocess.run([TIDY, "-p", str(BUILD), "--quiet", "--warnings-as-errors=*", str(source)],
+    done = subprocess.run([TIDY, "-p", str(BUILD), "--quiet", "--warnings-as-errors=*",
+                           "--extra-arg=-Wno-deprecated-declarations", str(source)],
                           capture_output=True, text=True)
     if done.returncode == 0:
         (PASSED / key).touch()
