@@ -1,0 +1,472 @@
+#include "schedule/apply.h"
+
+#include <algorithm>
+
+#include "loop/passes.h"
+#include "schedule/nest.h"
+
+namespace locution::schedule {
+
+using namespace loop;  // NOLINT: this file is about loop IR
+
+std::string_view reasonText(Illegal reason) {
+  static constexpr std::string_view kTexts[] = {
+#define REASON(Name, text) text,
+#include "schedule/reasons.inc"
+#undef REASON
+  };
+  return kTexts[static_cast<size_t>(reason)];
+}
+
+namespace {
+
+// Register buffers whose last dim is only read and written whole, by the vector loop that became a Ramp, hold vectors.
+class VectorElements : public Mutator {
+ public:
+  explicit VectorElements(const Stmt& root) {
+    loop::visit(
+        root,
+        [&](const Stmt& s) {
+          if (const auto* a = as<Allocate>(s)) note(a->buffer);
+          if (const auto* st = as<Store>(s)) look(st->buffer, st->indices);
+          return true;
+        },
+        [&](const Expr& e) {
+          if (const auto* l = as<Load>(e)) look(l->buffer, l->indices);
+          return true;
+        });
+  }
+  using Mutator::mutate;
+  Expr mutate(const Expr& e) override {
+    const auto* l = as<Load>(e);
+    if (!l || !vectorBuffer(l->buffer)) return Mutator::mutate(e);
+    std::vector<Expr> indices(l->indices.begin(), l->indices.end() - 1);
+    for (Expr& i : indices) i = mutate(i);
+    return load(vectorBuffer(l->buffer), std::move(indices));
+  }
+  Stmt mutate(const Stmt& s) override {
+    if (const auto* a = as<Allocate>(s)) {
+      if (BufferRef b = vectorBuffer(a->buffer)) return allocate(b, mutate(a->body));
+    } else if (const auto* st = as<Store>(s)) {
+      if (BufferRef b = vectorBuffer(st->buffer)) {
+        std::vector<Expr> indices(st->indices.begin(), st->indices.end() - 1);
+        for (Expr& i : indices) i = mutate(i);
+        return store(b, std::move(indices), mutate(st->value));
+      }
+    }
+    return Mutator::mutate(s);
+  }
+
+ private:
+  void note(const BufferRef& b) {
+    if (b->scope != Scope::Register || b->dims.empty() || b->element.lanes != 1) return;
+    int64_t lanes = 0;
+    if (!isConstInt(b->dims.back(), &lanes) || lanes < 2) return;
+    Type element = b->element.withLanes(static_cast<int>(lanes));
+    map_[b.get()] = std::make_shared<Buffer>(Buffer{b->name, element, {b->dims.begin(), b->dims.end() - 1}, b->scope});
+  }
+  void look(const BufferRef& b, const std::vector<Expr>& indices) {
+    auto it = map_.find(b.get());
+    if (it == map_.end()) return;
+    const auto* r = as<Ramp>(indices.back());
+    int64_t base = -1, stride = -1;
+    if (!r || !isConstInt(r->base, &base) || !isConstInt(r->stride, &stride) || base != 0 || stride != 1 ||
+        r->type.lanes != it->second->element.lanes)
+      map_.erase(it);
+  }
+  BufferRef vectorBuffer(const BufferRef& b) const {
+    auto it = map_.find(b.get());
+    return it == map_.end() ? nullptr : it->second;
+  }
+  std::unordered_map<const Buffer*, BufferRef> map_;
+};
+
+// The Load that is operand `k` of the product that a stage sums, through a cast; null when there is none.
+const Load* operandLoad(const Stage& stage, int64_t k) {
+  const auto* product = as<Binary>(stage.body);
+  if (!product || product->op != BinaryOp::Mul || k < 0 || k > 1) return nullptr;
+  Expr side = k == 0 ? product->a : product->b;
+  if (const auto* c = as<Cast>(side)) side = c->value;
+  return as<Load>(side);
+}
+
+class Applier {
+ public:
+  Applier(const Computation& c, const Plan& plan) : c_(c), plan_(plan) {}
+
+  std::variant<Lowered, ApplyError> run() {
+    for (const Step& s : plan_.steps)
+      if (s.primitive == Primitive::Share) shared_ = static_cast<size_t>(std::max<int64_t>(0, s.factor));
+    for (const Stage& s : c_.stages)
+      if (s.axes.size() < shared_) return ApplyError{Illegal::NotShared};
+    if (c_.stages.size() > 1 || shared_ > 0) {
+      const Stage& last = c_.stages.back();
+      sharedNest_.emplace(std::vector<Axis>(last.axes.begin(), last.axes.begin() + static_cast<long>(shared_)), 0, std::vector<Axis>{});
+    }
+    stages_ = c_.stages;
+    for (const Stage& s : stages_) nests_.emplace_back(s.axes, shared_, s.reduce);
+    for (size_t i = 0; i < plan_.steps.size(); ++i)
+      if (auto illegal = step(plan_.steps[i])) return ApplyError{*illegal, static_cast<int32_t>(i)};
+    for (const Nest& n : nests_)
+      if (auto illegal = n.check()) return ApplyError{*illegal};
+    for (size_t i = 0; i < stages_.size(); ++i)
+      if (stages_[i].scan && !scanLegal(i)) return ApplyError{Illegal::ScanOrder};
+    localiseTemporaries();
+    Stmt body = build();
+    return finish(body);
+  }
+
+ private:
+  std::optional<Illegal> step(const Step& s) {
+    if (s.primitive == Primitive::Share) return std::nullopt;
+    if (s.stage == -1) return sharedNest_ ? sharedNest_->apply(s) : Illegal::UnknownStage;
+    if (s.stage < 0 || static_cast<size_t>(s.stage) >= nests_.size()) return Illegal::UnknownStage;
+    auto k = static_cast<size_t>(s.stage);
+    if (s.primitive == Primitive::Pack) {
+      if (!operandLoad(stages_[k], s.factor)) return Illegal::NoProduct;
+      if (!packs_.insert({k, s.factor}).second) return Illegal::PackTwice;
+      return std::nullopt;
+    }
+    if (s.primitive == Primitive::Parallel && (sharedNest_ && shared_ > 0)) return Illegal::ParallelNotOutermost;
+    return nests_[k].apply(s);
+  }
+
+  bool scanLegal(size_t i) const {
+    const auto& order = nests_[i].order();
+    return !order.empty() && order.back().name == "i" + std::to_string(stages_[i].axes.size() - 1) && order.back().kind == LoopKind::Serial;
+  }
+
+  bool isOutput(const BufferRef& b) const { return std::find(c_.outputs.begin(), c_.outputs.end(), b) != c_.outputs.end(); }
+
+  // Temporaries live within the shared loops: the shared axes leave their dims and indices.
+  void localiseTemporaries() {
+    for (Stage& s : stages_) {
+      if (isOutput(s.out)) continue;
+      std::vector<Expr> dims(s.out->dims.begin() + static_cast<long>(shared_), s.out->dims.end());
+      auto local = std::make_shared<Buffer>(Buffer{s.out->name, s.out->element, dims, dims.empty() ? Scope::Register : Scope::Stack});
+      const Buffer* old = s.out.get();
+      auto drop = [&](const Load& l) { return load(local, {l.indices.begin() + static_cast<long>(shared_), l.indices.end()}); };
+      for (Stage& reader : stages_) {
+        reader.body = replaceLoads(reader.body, old, drop);
+        if (reader.epilogue) reader.epilogue = replaceLoads(reader.epilogue, old, drop);
+      }
+      s.out = local;
+      temporaries_.push_back(local);
+    }
+  }
+
+  Stmt build() {
+    Env top;
+    auto allStages = [&](const Env& env) {
+      std::vector<Stmt> parts;
+      for (size_t i = 0; i < stages_.size(); ++i) parts.push_back(buildStage(i, env));
+      Stmt s = block(std::move(parts));
+      for (const BufferRef& t : temporaries_) s = allocate(t, s);
+      return s;
+    };
+    if (!sharedNest_ || shared_ == 0) return allStages(top);
+    std::vector<std::string> names;
+    for (const Loop& l : sharedNest_->order()) names.push_back(l.name);
+    return sharedNest_->open(names, top, false, allStages);
+  }
+
+  Substitution bindings(const Stage& s, const Env& env) const {
+    Substitution map;
+    for (size_t i = 0; i < s.axes.size(); ++i) {
+      auto it = env.value.find("i" + std::to_string(i));
+      if (it != env.value.end()) map[s.axes[i].var.get()] = it->second;
+    }
+    for (size_t i = 0; i < s.reduce.size(); ++i) {
+      auto it = env.value.find("r" + std::to_string(i));
+      if (it != env.value.end()) map[s.reduce[i].var.get()] = it->second;
+    }
+    return map;
+  }
+
+  static Stmt guarded(Stmt s, const std::vector<std::pair<std::string, Expr>>& guards) {
+    for (const auto& g : guards) s = ifThen(g.second, s);
+    return s;
+  }
+
+  std::vector<Expr> outIndices(const Stage& s, const Substitution& map) const {
+    std::vector<Expr> indices;
+    for (size_t i = isOutput(s.out) ? 0 : shared_; i < s.axes.size(); ++i) indices.push_back(map.at(s.axes[i].var.get()));
+    return indices;
+  }
+
+  Stmt finishStore(const Stage& s, const Env& env, Expr value) const {
+    Substitution map = bindings(s, env);
+    if (s.epilogue) {
+      map[s.acc.get()] = value;
+      value = substitute(s.epilogue, map);
+    }
+    return guarded(store(s.out, outIndices(s, map), value), env.guards);
+  }
+
+  Stmt buildStage(size_t index, const Env& env) {
+    const Stage& s = stages_[index];
+    const Nest& nest = nests_[index];
+    std::vector<std::string> outer, rest;
+    for (const Loop& l : nest.order()) (l.reduce || !rest.empty() ? rest : outer).push_back(l.name);
+    if (s.scan) return buildScan(s, nest, env);
+    if (s.combiner == Combiner::None) {
+      return nest.open(outer, env, false, [&](const Env& e) {
+        Substitution map = bindings(s, e);
+        return finishStore(s, e, substitute(s.body, map));
+      });
+    }
+    return nest.open(outer, env, false, [&](const Env& e) { return buildTile(index, rest, e); });
+  }
+
+  // Accumulators of one tile: set to the identity, combined over the reduction, finished and stored.
+  Stmt buildTile(size_t index, const std::vector<std::string>& rest, const Env& env) {
+    const Stage& s = stages_[index];
+    const Nest& nest = nests_[index];
+    std::vector<Loop> tile, partial;
+    std::vector<std::string> tileNames, accNames;
+    bool inRegisters = true, vectorPartial = false;
+    for (const Loop& l : nest.order()) {
+      if (std::find(rest.begin(), rest.end(), l.name) == rest.end()) continue;
+      if (!l.reduce) tile.push_back(l);
+      if (l.reduce && (l.partial || l.kind == LoopKind::Vector)) partial.push_back(l);
+      if (!l.reduce && l.kind == LoopKind::Serial) inRegisters = false;
+    }
+    // The vector loop's lanes are the accumulators' last dim.
+    std::vector<Loop> accLoops = tile;
+    accLoops.insert(accLoops.end(), partial.begin(), partial.end());
+    std::stable_partition(accLoops.begin(), accLoops.end(), [](const Loop& l) { return l.kind != LoopKind::Vector; });
+    for (const Loop& l : tile) tileNames.push_back(l.name);
+    std::vector<int64_t> dims;
+    int64_t elements = 1;
+    for (const Loop& l : accLoops) {
+      accNames.push_back(l.name);
+      dims.push_back(nest.extentOf(l.name, env));
+      elements *= dims.back();
+    }
+    for (const Loop& l : partial) vectorPartial |= l.kind == LoopKind::Vector;
+    Type element{s.body->type.dtype, 1};
+    BufferRef acc = makeBuffer("acc", element, dims, inRegisters && elements <= 4096 ? Scope::Register : Scope::Stack);
+    auto at = [&](const Env& e) {
+      std::vector<Expr> indices;
+      for (const std::string& name : accNames) indices.push_back(e.value.at(name));
+      return indices;
+    };
+    Stmt init = nest.open(accNames, env, true, [&](const Env& e) { return store(acc, at(e), identity(s.combiner, element.dtype)); });
+    BinaryOp op = combinerOp(s.combiner);
+    Stmt update = nest.openReduction(rest, env, [&](const Env& e) {
+      std::map<std::string, Expr> values = e.value;
+      Expr body = packedBody(index, e);
+      for (const auto& g : e.guards)
+        if (guardMatters(index, nest, g.first)) body = select(g.second, body, identity(s.combiner, element.dtype));
+      return store(acc, at(e), binary(op, load(acc, at(e)), body));
+    });
+    Stmt done = nest.open(tileNames, env, true, [&](const Env& e) {
+      Expr value = combinePartials(nest, acc, accLoops, dims, e, op);
+      return finishStore(s, e, value);
+    });
+    return allocate(acc, block({init, update, done}));
+  }
+
+  // Accumulators of partial reduction loops, combined in pairs, lanes last.
+  Expr combinePartials(const Nest&, const BufferRef& acc, const std::vector<Loop>& loops, const std::vector<int64_t>& dims, const Env& e, BinaryOp op) const {
+    std::vector<std::vector<Expr>> combinations(1);
+    int lanes = 0;
+    for (size_t i = 0; i < loops.size(); ++i) {
+      if (!loops[i].reduce) {
+        for (auto& c : combinations) c.push_back(e.value.at(loops[i].name));
+      } else if (loops[i].kind == LoopKind::Vector) {
+        lanes = static_cast<int>(dims[i]);
+        for (auto& c : combinations) c.push_back(ramp(index(0), index(1), lanes));
+      } else {
+        std::vector<std::vector<Expr>> next;
+        for (auto& c : combinations)
+          for (int64_t k = 0; k < dims[i]; ++k) {
+            next.push_back(c);
+            next.back().push_back(index(k));
+          }
+        combinations = std::move(next);
+      }
+    }
+    std::vector<Expr> terms;
+    for (auto& c : combinations) terms.push_back(load(acc, std::move(c)));
+    while (terms.size() > 1) {
+      std::vector<Expr> next;
+      for (size_t i = 0; i + 1 < terms.size(); i += 2) next.push_back(binary(op, terms[i], terms[i + 1]));
+      if (terms.size() % 2) next.push_back(terms.back());
+      terms = std::move(next);
+    }
+    return lanes > 1 ? vectorReduce(op, terms[0]) : terms[0];
+  }
+
+  Stmt buildScan(const Stage& s, const Nest& nest, const Env& env) {
+    std::vector<std::string> outer;
+    for (const Loop& l : nest.order()) outer.push_back(l.name);
+    std::string last = outer.back();
+    outer.pop_back();
+    BinaryOp op = combinerOp(s.combiner);
+    Type element{s.body->type.dtype, 1};
+    BufferRef acc = makeBuffer("acc", element, {}, Scope::Register);
+    return nest.open(outer, env, false, [&](const Env& e) {
+      Stmt loop = nest.open({last}, e, true, [&](const Env& inner) {
+        Env at = inner;
+        if (s.scanReverse) at.value[last] = index(s.axes.back().extent - 1) - inner.value.at(last);
+        Stmt combine = store(acc, {}, binary(op, load(acc, {}), substitute(s.body, bindings(s, at))));
+        Stmt keep = finishStore(s, at, load(acc, {}));
+        return s.scanExclusive ? block({keep, combine}) : block({combine, keep});
+      });
+      return allocate(acc, block({store(acc, {}, identity(s.combiner, element.dtype)), loop}));
+    });
+  }
+
+  // Which axes an operand's indices depend on.
+  static bool dependsOn(const Expr& e, const Stage& s, const std::string& axis) {
+    size_t i = std::stoul(axis.substr(1));
+    return usesVar(e, (axis[0] == 'i' ? s.axes[i] : s.reduce[i]).var.get());
+  }
+
+  // A guard protects loads of what is not packed (packed operands are padded with zeros).
+  bool guardMatters(size_t index, const Nest& nest, const std::string& guardedLoop) const {
+    const Stage& s = stages_[index];
+    std::string axis = nest.rootOf(guardedLoop);
+    if (s.combiner != Combiner::Sum) return true;
+    bool anyPacked = false;
+    for (int64_t k = 0; k < 2; ++k) {
+      const Load* l = operandLoad(s, k);
+      if (!l) return true;
+      bool uses = false;
+      for (const Expr& i : l->indices) uses |= dependsOn(i, s, axis);
+      if (uses && !packs_.count({index, k})) return true;
+      anyPacked |= uses;
+    }
+    return !anyPacked;
+  }
+
+  Expr packedBody(size_t index, const Env& env) {
+    const Stage& s = stages_[index];
+    Expr body = substitute(s.body, bindings(s, env));
+    const auto* product = as<Binary>(body);
+    Expr sides[2] = {product ? product->a : nullptr, product ? product->b : nullptr};
+    bool changed = false;
+    for (int64_t k = 0; k < 2; ++k) {
+      if (!packs_.count({index, k})) continue;
+      const Packed& p = packedOperand(index, k);
+      std::vector<Expr> indices;
+      for (const std::string& atom : p.atoms) indices.push_back(env.value.at(atom));
+      Expr value = load(p.buffer, std::move(indices));
+      if (const auto* c = as<Cast>(k == 0 ? product->a : product->b)) value = cast(c->type.dtype, value);
+      sides[k] = value;
+      changed = true;
+    }
+    return changed ? sides[0] * sides[1] : body;
+  }
+
+  struct Packed {
+    BufferRef buffer;
+    std::vector<std::string> atoms;
+  };
+
+  const Packed& packedOperand(size_t index, int64_t k) {
+    auto found = packed_.find({index, k});
+    if (found != packed_.end()) return found->second;
+    const Stage& s = stages_[index];
+    const Nest& nest = nests_[index];
+    const Load* l = operandLoad(s, k);
+    Packed p;
+    std::vector<Axis> axes;
+    std::vector<int64_t> dims;
+    std::map<std::string, Expr> values;
+    for (const std::string& atom : nest.atoms()) {
+      bool needed = false;
+      for (const Expr& i : l->indices)
+        for (const std::string& root : rootsOf(nest, atom)) needed |= dependsOn(i, s, root);
+      if (!needed) continue;
+      p.atoms.push_back(atom);
+      axes.push_back({makeVar(atom), nest.extentOf(atom, {})});
+      dims.push_back(axes.back().extent);
+      values[atom] = axes.back().var;
+    }
+    std::vector<Expr> guards;
+    Substitution map;
+    for (size_t i = shared_; i < s.axes.size(); ++i)
+      if (dependsOnAny(l, s, "i" + std::to_string(i))) map[s.axes[i].var.get()] = nest.rebuild("i" + std::to_string(i), values, &guards);
+    for (size_t i = 0; i < s.reduce.size(); ++i)
+      if (dependsOnAny(l, s, "r" + std::to_string(i))) map[s.reduce[i].var.get()] = nest.rebuild("r" + std::to_string(i), values, &guards);
+    std::vector<Expr> indices;
+    for (const Expr& i : l->indices) indices.push_back(substitute(i, map));
+    DType dtype = l->buffer->element.dtype;
+    Expr value = load(l->buffer, std::move(indices));
+    for (const Expr& g : guards) value = select(g, value, constant(dtype, 0));
+    p.buffer = makeBuffer(l->buffer->name + ".packed", {dtype, 1}, dims);
+    PackedOperand operand;
+    operand.source = l->buffer;
+    operand.packed = p.buffer;
+    operand.computation.name = "pack";
+    operand.computation.inputs = {l->buffer};
+    operand.computation.outputs = {p.buffer};
+    Stage stage;
+    stage.out = p.buffer;
+    stage.axes = axes;
+    stage.body = value;
+    operand.computation.stages = {stage};
+    operands_.push_back(std::move(operand));
+    return packed_[{index, k}] = std::move(p);
+  }
+
+  static bool dependsOnAny(const Load* l, const Stage& s, const std::string& axis) {
+    for (const Expr& i : l->indices)
+      if (dependsOn(i, s, axis)) return true;
+    return false;
+  }
+
+  // A fused-then-split loop has several roots; what is not fused has one.
+  std::vector<std::string> rootsOf(const Nest& nest, const std::string& atom) const { return nest.roots(atom); }
+
+  std::variant<Lowered, ApplyError> finish(Stmt body) {
+    Lowered out;
+    Function& f = out.function;
+    f.name = c_.name;
+    body = simplify(vectorise(simplify(body)));
+    body = VectorElements(body).mutate(body);
+    f.body = body;
+    // Inputs that are still read, then what replaced the packed ones, then outputs.
+    auto reads = [&](const Buffer* b) {
+      bool found = false;
+      visit(
+          body, [&](const Stmt&) { return !found; },
+          [&](const Expr& e) {
+            if (const auto* l = as<Load>(e)) found |= l->buffer.get() == b;
+            return !found;
+          });
+      return found;
+    };
+    for (const BufferRef& b : c_.inputs)
+      if (reads(b.get())) f.params.push_back(b);
+    for (const PackedOperand& p : operands_) f.params.push_back(p.packed);
+    for (const BufferRef& b : c_.outputs) f.params.push_back(b);
+    f.outputCount = c_.outputs.size();
+    if (const auto* loop = as<For>(body); loop && loop->loop == LoopKind::Parallel) {
+      int64_t extent = 1;
+      LOCUTION_CHECK(isConstInt(loop->extent, &extent)) << c_.name;
+      f.parallelExtent = extent;
+    }
+    out.packs = std::move(operands_);
+    return out;
+  }
+
+  const Computation& c_;
+  const Plan& plan_;
+  size_t shared_ = 0;
+  std::optional<Nest> sharedNest_;
+  std::vector<Stage> stages_;
+  std::vector<Nest> nests_;
+  std::vector<BufferRef> temporaries_;
+  std::set<std::pair<size_t, int64_t>> packs_;
+  std::map<std::pair<size_t, int64_t>, Packed> packed_;
+  std::vector<PackedOperand> operands_;
+};
+
+}  // namespace
+
+std::variant<Lowered, ApplyError> apply(const Computation& computation, const Plan& plan) { return Applier(computation, plan).run(); }
+
+}  // namespace locution::schedule
