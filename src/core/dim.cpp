@@ -175,7 +175,8 @@ Dim DimExpr::ofTerms(Terms terms) {
     expr->nonNegative &= term.coefficient > 0;
     for (const AtomPtr& atom : term.factors) expr->nonNegative &= atom->nonNegative;
   }
-  if (terms.size() > kMaxTerms || expr->text.size() > kMaxText) return ofSymbol("dim_" + hexDigits(hashText(expr->text)));
+  if (terms.size() > kMaxTerms || expr->text.size() > kMaxText)
+    return ofSymbol("dim_" + hexDigits(hashText(expr->text)));
   expr->terms = std::move(terms);
   Dim out;
   out.expr_ = std::move(expr);

@@ -28,7 +28,7 @@ class Dim {
   int64_t value() const;
   /// At least 0 whatever the symbols stand for; false when that can't be told.
   bool isNonNegative() const;
-  /// "3", "batch", "(2*h + 1) / 2"; `/` rounds down. `parseDim` (type_text.h) reads it back.
+  /// "3", "batch", "(2*h + 1) / 3"; `/` rounds down. `parseDim` (type_text.h) reads it back.
   std::string str() const;
   /// With the symbols of `binding` replaced; others stay. A division by a symbol bound to 0 gives 0.
   Dim substitute(const SymbolBinding& binding) const;

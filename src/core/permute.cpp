@@ -93,12 +93,24 @@ Tensor permuted(const Tensor& in, const std::vector<int64_t>& perm) {
   if (axes.size() <= 1) return in.reshaped(std::move(dims));
   Tensor out(in.dtype(), std::move(dims));
   switch (dtypeBits(in.dtype())) {
-    case 0: permute(in.strings().data(), out.strings().data(), axes); break;
-    case 8: permute(in.data<uint8_t>(), out.data<uint8_t>(), axes); break;
-    case 16: permute(in.data<uint16_t>(), out.data<uint16_t>(), axes); break;
-    case 32: permute(in.data<uint32_t>(), out.data<uint32_t>(), axes); break;
-    case 64: permute(in.data<uint64_t>(), out.data<uint64_t>(), axes); break;
-    case 128: permute(in.data<std::array<uint64_t, 2>>(), out.data<std::array<uint64_t, 2>>(), axes); break;
+    case 0:
+      permute(in.strings().data(), out.strings().data(), axes);
+      break;
+    case 8:
+      permute(in.data<uint8_t>(), out.data<uint8_t>(), axes);
+      break;
+    case 16:
+      permute(in.data<uint16_t>(), out.data<uint16_t>(), axes);
+      break;
+    case 32:
+      permute(in.data<uint32_t>(), out.data<uint32_t>(), axes);
+      break;
+    case 64:
+      permute(in.data<uint64_t>(), out.data<uint64_t>(), axes);
+      break;
+    case 128:
+      permute(in.data<std::array<uint64_t, 2>>(), out.data<std::array<uint64_t, 2>>(), axes);
+      break;
     default:  // packed types: rare and small
       forEachIndex(axes, [&](int64_t i, int64_t o) { out.setElementBits(o, in.elementBits(i)); });
   }

@@ -47,7 +47,8 @@ std::string Shape::str() const {
     // `x` separates dims, so a name that has one goes in parentheses like any larger expression.
     bool bare = d.isKnown() || text.front() == '"' || (isDimName(text) && text.find('x') == std::string::npos);
     // A quoted name may start a larger expression.
-    if (!d.isKnown() && text.front() == '"' && d != Dim::symbol(unescaped(text.substr(1, text.size() - 2)))) bare = false;
+    if (!d.isKnown() && text.front() == '"' && d != Dim::symbol(unescaped(text.substr(1, text.size() - 2))))
+      bare = false;
     out += bare ? text : "(" + text + ")";
   }
   return out;

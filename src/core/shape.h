@@ -14,7 +14,7 @@ namespace locution {
 /// Extents of a tensor, outermost first; unranked when nothing is known.
 class Shape {
  public:
-  Shape() = default;  ///< a scalar
+  Shape() = default;                                        ///< a scalar
   Shape(std::vector<Dim> dims) : dims_(std::move(dims)) {}  // NOLINT: a list of dims is a shape
   Shape(std::initializer_list<Dim> dims) : dims_(dims) {}
   static Shape of(const std::vector<int64_t>& dims) { return Shape(std::vector<Dim>(dims.begin(), dims.end())); }
@@ -59,8 +59,8 @@ struct Layout {
 /// value = (stored - zeroPoint) * scale; the parameters are graph values' constants by name, axis and block as in ONNX.
 struct Quantisation {
   std::string scale, zeroPoint;
-  int64_t axis = -1;   ///< -1: one scale for the tensor
-  int64_t block = 0;   ///< 0: one scale for an index of `axis`
+  int64_t axis = -1;  ///< -1: one scale for the tensor
+  int64_t block = 0;  ///< 0: one scale for an index of `axis`
   bool operator==(const Quantisation&) const = default;
 };
 

@@ -24,14 +24,22 @@ struct Format {
 
 Format formatOf(DType type) {
   switch (type) {
-    case DType::F16: return {5, 10, 15, Special::Ieee};
-    case DType::BF16: return {8, 7, 127, Special::Ieee};
-    case DType::F8E4M3FN: return {4, 3, 7, Special::Fn};
-    case DType::F8E4M3FNUZ: return {4, 3, 8, Special::Fnuz};
-    case DType::F8E5M2: return {5, 2, 15, Special::Ieee};
-    case DType::F8E5M2FNUZ: return {5, 2, 16, Special::Fnuz};
-    case DType::F4E2M1: return {2, 1, 1, Special::Finite};
-    default: LOCUTION_CHECK(false) << dtypeName(type) << " is not a small float";
+    case DType::F16:
+      return {5, 10, 15, Special::Ieee};
+    case DType::BF16:
+      return {8, 7, 127, Special::Ieee};
+    case DType::F8E4M3FN:
+      return {4, 3, 7, Special::Fn};
+    case DType::F8E4M3FNUZ:
+      return {4, 3, 8, Special::Fnuz};
+    case DType::F8E5M2:
+      return {5, 2, 15, Special::Ieee};
+    case DType::F8E5M2FNUZ:
+      return {5, 2, 16, Special::Fnuz};
+    case DType::F4E2M1:
+      return {2, 1, 1, Special::Finite};
+    default:
+      LOCUTION_CHECK(false) << dtypeName(type) << " is not a small float";
   }
   return {};
 }
@@ -45,7 +53,8 @@ float decode(const Format& f, uint32_t bits) {
   uint32_t floatSign = negative ? 0x80000000u : 0;
   bool top = exponent == (1u << f.exponentBits) - 1;
   // NaN payloads are kept, so that every bit pattern survives a round trip where float has room for it.
-  if (f.special == Special::Ieee && top) return std::bit_cast<float>(floatSign | 0x7f800000u | mantissa << (23 - f.mantissaBits));
+  if (f.special == Special::Ieee && top)
+    return std::bit_cast<float>(floatSign | 0x7f800000u | mantissa << (23 - f.mantissaBits));
   if (f.special == Special::Fn && magnitude == signBit - 1) return std::bit_cast<float>(floatSign | 0x7fc00000u);
   if (f.special == Special::Fnuz && negative && magnitude == 0) return std::bit_cast<float>(0x7fc00000u);
   float value = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), 1 - f.bias - f.mantissaBits)
@@ -95,8 +104,10 @@ uint32_t encode(const Format& f, float value, bool saturate) {
     }
   }
   if (magnitude > largest(f)) {
-    if (saturate || f.special == Special::Finite) magnitude = largest(f);
-    else return f.special == Special::Ieee ? sign | infinity : nan();
+    if (saturate || f.special == Special::Finite)
+      magnitude = largest(f);
+    else
+      return f.special == Special::Ieee ? sign | infinity : nan();
   }
   if (f.special == Special::Fnuz && magnitude == 0) return 0;
   return sign | magnitude;

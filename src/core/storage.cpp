@@ -75,7 +75,9 @@ std::shared_ptr<Storage> allocateStorage(size_t bytes) {
   return std::make_shared<MappedStorage>(base, total, 0, bytes);
 }
 
-std::shared_ptr<Storage> storageFromString(std::string bytes) { return std::make_shared<StringStorage>(std::move(bytes)); }
+std::shared_ptr<Storage> storageFromString(std::string bytes) {
+  return std::make_shared<StringStorage>(std::move(bytes));
+}
 
 Result<std::shared_ptr<Storage>> mapFile(const std::string& path, size_t offset, size_t size) {
   int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

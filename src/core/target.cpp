@@ -67,7 +67,8 @@ std::string trimmed(const std::string& text) {
 
 std::string TargetSpec::str() const {
   std::string out;
-  forEachField(*this, [&](const char* name, const auto& value) { out += std::string(name) + " = " + textOf(value) + "\n"; });
+  forEachField(*this,
+               [&](const char* name, const auto& value) { out += std::string(name) + " = " + textOf(value) + "\n"; });
   return out;
 }
 
@@ -81,7 +82,8 @@ Result<TargetSpec> parseTarget(const std::string& text) {
     std::string line = trimmed(raw);
     if (line.empty() || line[0] == '#') continue;
     size_t equals = line.find('=');
-    if (equals == std::string::npos) return Status::error("line " + std::to_string(number) + ": expected 'field = value'");
+    if (equals == std::string::npos)
+      return Status::error("line " + std::to_string(number) + ": expected 'field = value'");
     std::string name = trimmed(line.substr(0, equals));
     if (!fields.emplace(name, std::pair(trimmed(line.substr(equals + 1)), number)).second)
       return Status::error("line " + std::to_string(number) + ": the field " + quoted(name) + " stands twice");

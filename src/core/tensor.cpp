@@ -35,8 +35,10 @@ int64_t signExtended(uint64_t bits, int width) {
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> dims) : valid_(true), dtype_(dtype), dims_(std::move(dims)) {
   int64_t count = productOf(dims_);
-  if (dtype == DType::String) strings_ = std::make_shared<std::vector<std::string>>(static_cast<size_t>(count));
-  else storage_ = allocateStorage(static_cast<size_t>(dtypeBytes(dtype, count)));
+  if (dtype == DType::String)
+    strings_ = std::make_shared<std::vector<std::string>>(static_cast<size_t>(count));
+  else
+    storage_ = allocateStorage(static_cast<size_t>(dtypeBytes(dtype, count)));
 }
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> dims, std::shared_ptr<Storage> storage, size_t offset)
@@ -103,17 +105,23 @@ double Tensor::elementAsDouble(int64_t i) const {
       if (dtype_ == DType::F32) return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
       if (dtype_ == DType::F64) return std::bit_cast<double>(bits);
       return static_cast<double>(smallFloatToFloat(dtype_, static_cast<uint16_t>(bits)));
-    case DTypeClass::Int: return static_cast<double>(signExtended(bits, dtypeBits(dtype_)));
-    case DTypeClass::Bool: return bits != 0 ? 1 : 0;
-    default: return static_cast<double>(bits);
+    case DTypeClass::Int:
+      return static_cast<double>(signExtended(bits, dtypeBits(dtype_)));
+    case DTypeClass::Bool:
+      return bits != 0 ? 1 : 0;
+    default:
+      return static_cast<double>(bits);
   }
 }
 
 int64_t Tensor::elementAsInt(int64_t i) const {
   switch (dtypeClass(dtype_)) {
-    case DTypeClass::Int: return signExtended(elementBits(i), dtypeBits(dtype_));
-    case DTypeClass::UInt: return static_cast<int64_t>(elementBits(i));
-    case DTypeClass::Bool: return elementBits(i) != 0 ? 1 : 0;
+    case DTypeClass::Int:
+      return signExtended(elementBits(i), dtypeBits(dtype_));
+    case DTypeClass::UInt:
+      return static_cast<int64_t>(elementBits(i));
+    case DTypeClass::Bool:
+      return elementBits(i) != 0 ? 1 : 0;
     default:
       return clampToInt(elementAsDouble(i), -0x1p63, 0x1p63, std::numeric_limits<int64_t>::min(),
                         std::numeric_limits<int64_t>::max());
@@ -129,14 +137,15 @@ void Tensor::setElement(int64_t i, double value) {
       return setElementBits(i, floatToSmallFloat(dtype_, static_cast<float>(value), false));
     case DTypeClass::Int: {
       int64_t highest = static_cast<int64_t>((uint64_t{1} << (width - 1)) - 1);
-      return setElementBits(i, static_cast<uint64_t>(clampToInt(value, -std::ldexp(1.0, width - 1), std::ldexp(1.0, width - 1),
-                                                                -highest - 1, highest)));
+      return setElementBits(i, static_cast<uint64_t>(clampToInt(value, -std::ldexp(1.0, width - 1),
+                                                                std::ldexp(1.0, width - 1), -highest - 1, highest)));
     }
     case DTypeClass::UInt: {
       if (std::isnan(value) || value <= 0) return setElementBits(i, 0);
       return setElementBits(i, value >= std::ldexp(1.0, width) ? ~uint64_t{0} : static_cast<uint64_t>(value));
     }
-    case DTypeClass::Bool: return setElementBits(i, value != 0 ? 1 : 0);
+    case DTypeClass::Bool:
+      return setElementBits(i, value != 0 ? 1 : 0);
     case DTypeClass::Complex:
       LOCUTION_CHECK(i >= 0 && i < elements());
       if (dtype_ == DType::C64) {
@@ -147,14 +156,18 @@ void Tensor::setElement(int64_t i, double value) {
         data<double>()[2 * i + 1] = 0;
       }
       return;
-    case DTypeClass::String: LOCUTION_CHECK(false) << "a number set in a tensor of strings";
+    case DTypeClass::String:
+      LOCUTION_CHECK(false) << "a number set in a tensor of strings";
   }
 }
 
 void Tensor::setElementInt(int64_t i, int64_t value) {
-  if (isInteger(dtype_)) setElementBits(i, static_cast<uint64_t>(value));
-  else if (dtype_ == DType::Bool) setElementBits(i, value != 0 ? 1 : 0);
-  else setElement(i, static_cast<double>(value));
+  if (isInteger(dtype_))
+    setElementBits(i, static_cast<uint64_t>(value));
+  else if (dtype_ == DType::Bool)
+    setElementBits(i, value != 0 ? 1 : 0);
+  else
+    setElement(i, static_cast<double>(value));
 }
 
 std::vector<int64_t> Tensor::toInts() const {

@@ -170,8 +170,10 @@ Result<Shape> parseShape(TextCursor& in) {
 
 Result<ValueType> parseValueType(TextCursor& in) {
   ValueType out;
-  if (in.eat("seq(")) out.kind = ValueKind::Sequence;
-  else if (in.eat("opt(")) out.kind = ValueKind::Optional;
+  if (in.eat("seq("))
+    out.kind = ValueKind::Sequence;
+  else if (in.eat("opt("))
+    out.kind = ValueKind::Optional;
   std::string_view name = in.word([](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
   auto dtype = parseDType(name);
   if (!dtype) return in.fail("expected an element type, not '" + std::string(name) + "'");

@@ -9,7 +9,7 @@
 
 namespace locution {
 
-/// "3", "batch", "(2*h + 1) / 2", "max(h, \"odd name\")"
+/// "3", "batch", "(2*h + 1) / 3", "max(h, \"odd name\")"
 Result<Dim> parseDim(std::string_view text);
 /// "1x3x224x224", "scalar", "batchx3", "(2*h)x3", "?"
 Result<Shape> parseShape(std::string_view text);

@@ -44,6 +44,8 @@ CheckFailure::~CheckFailure() {
 CheckScope::CheckScope(std::string what) { scopes().push_back(std::move(what)); }
 CheckScope::~CheckScope() { scopes().pop_back(); }
 
-void setReproducerWriter(std::function<std::string(const std::string&)> writer) { reproducerWriter() = std::move(writer); }
+void setReproducerWriter(std::function<std::string(const std::string&)> writer) {
+  reproducerWriter() = std::move(writer);
+}
 
 }  // namespace locution

@@ -38,10 +38,10 @@ void setReproducerWriter(std::function<std::string(const std::string&)> writer);
 }  // namespace locution
 
 // `switch` swallows the dangling else, so that the macro can stand in an unbraced if; the else branch takes `<<`.
-#define LOCUTION_CHECK(condition)            \
-  switch (0)                                 \
-  case 0:                                    \
-  default:                                   \
+#define LOCUTION_CHECK(condition)             \
+  switch (0)                                  \
+  case 0:                                     \
+  default:                                    \
     if (__builtin_expect(!!(condition), 1)) { \
-    } else /* NOLINT */                      \
+    } else /* NOLINT */                       \
       ::locution::CheckFailure(__FILE__, __LINE__, #condition)

@@ -29,9 +29,7 @@ class [[nodiscard]] Status {
     return message_ ? *message_ : kNone;
   }
   /// "context: message"; ok stays ok.
-  Status withContext(const std::string& context) const {
-    return isOk() ? *this : error(context + ": " + *message_);
-  }
+  Status withContext(const std::string& context) const { return isOk() ? *this : error(context + ": " + *message_); }
 
  private:
   std::optional<std::string> message_;
@@ -41,8 +39,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                  // NOLINT: implicit by design
-  Result(Status status) : status_(std::move(status)) {           // NOLINT
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit by design
+  Result(Status status) : status_(std::move(status)) {  // NOLINT
     LOCUTION_CHECK(!status_.isOk()) << "a Result without a value needs an error";
   }
 
@@ -76,9 +74,9 @@ class [[nodiscard]] Result {
 #define LOCUTION_CONCAT_INNER(a, b) a##b
 #define LOCUTION_CONCAT(a, b) LOCUTION_CONCAT_INNER(a, b)
 /// Returns from the function when `expr` (a Status) is an error.
-#define LOCUTION_RETURN_IF_ERROR(expr)                  \
-  do {                                                  \
-    ::locution::Status locutionStatus_ = (expr);        \
+#define LOCUTION_RETURN_IF_ERROR(expr)                   \
+  do {                                                   \
+    ::locution::Status locutionStatus_ = (expr);         \
     if (!locutionStatus_.isOk()) return locutionStatus_; \
   } while (0)
 /// `LOCUTION_ASSIGN_OR_RETURN(auto x, f());`: unwraps a Result or returns its error.

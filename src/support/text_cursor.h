@@ -39,6 +39,8 @@ class TextCursor {
   /// "line 3: MESSAGE, found 'xyz'"
   Status fail(const std::string& message);
 
+  /// Characters that are left.
+  size_t remaining() const { return text_.size() - at_; }
   size_t position() const { return at_; }
   void rewind(size_t position) { at_ = position; }
 
