@@ -37,6 +37,7 @@ struct Stage {
 struct Computation {
   std::string name;
   std::vector<BufferRef> inputs;   ///< read, defined outside
+  std::vector<BufferRef> constants; ///< those of `inputs` whose contents are known at compile time: packing them is free
   std::vector<BufferRef> outputs;  ///< written; the rest of the stages' buffers are temporaries of the kernel
   std::vector<Stage> stages;
   Stmt raw;                        ///< if set, `stages` is empty

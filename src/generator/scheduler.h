@@ -1,0 +1,31 @@
+// Who decides how a kernel is scheduled: one interface; the ways to write plans are schedulers.inc.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/target.h"
+#include "loop/compute.h"
+#include "schedule/plan.h"
+#include "support/status.h"
+
+namespace locution::generator {
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  virtual std::string_view name() const = 0;
+  /// A legal plan for the kernel on the target. Deterministic; safe to call from several threads.
+  virtual schedule::Plan propose(const loop::Computation& kernel, const TargetSpec& target) const = 0;
+};
+
+/// Sensible and fixed: vectorised innermost, a register tile for contractions, the outer loops parallel.
+std::unique_ptr<Scheduler> makeBaseline();
+
+/// By its name on the command line ("baseline"); the message lists the names there are.
+Result<std::unique_ptr<Scheduler>> makeScheduler(const std::string& spec);
+std::vector<std::string> schedulerNames();
+
+}  // namespace locution::generator

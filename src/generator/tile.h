@@ -1,0 +1,26 @@
+// Register tiles of contractions.
+#pragma once
+
+#include <cstdint>
+
+#include "loop/compute.h"
+
+namespace locution::generator {
+
+struct TileQuestion {
+  int64_t rows, columns;  ///< extents of the tiled axes; columns are vectorised
+  int64_t lanes;
+  int registers;
+  bool fma;               ///< floats: two multiply-adds a cycle with a latency of four
+};
+struct RegisterTile {
+  int64_t rows = 1, vectors = 1;
+};
+/// The tile with the least cycles over all full and incomplete tiles, when accumulators, one row of vectors and a broadcast must
+/// fit the registers, two loads and two multiply-adds start a cycle, and eight accumulators cover the latency.
+RegisterTile chooseTile(const TileQuestion& q);
+
+/// The number of members in a group when the axis enters an index only as axis // n (and axis %% n) with n dividing its extent; else 1.
+int64_t groupSize(const loop::Stage& stage, size_t axis);
+
+}  // namespace locution::generator
