@@ -1,0 +1,396 @@
+// Addresses, loads and stores. Row-major offsets are kept as sums of terms with a constant, so that unrolled copies share their
+// run-time part; a vector index with a constant step from lane to lane never becomes a vector of addresses.
+#include <algorithm>
+
+#include "loop/build.h"
+#include "targets/cpu/emitter.h"
+
+namespace locution::targets::cpu {
+namespace {
+
+constexpr int64_t kMaxShuffledStep = 4;
+
+}  // namespace
+
+Emitter::Linear Emitter::term(llvm::Value* v) {
+  Linear l;
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(v)) {
+    l.constant = known->getSExtValue();
+    return l;
+  }
+  order_.try_emplace(v, (depth_ << 40) + static_cast<int64_t>(order_.size()));
+  l.terms.emplace_back(v, 1);
+  return l;
+}
+
+Emitter::Linear Emitter::scaled(const Linear& a, int64_t factor) {
+  Linear out;
+  if (factor == 0) return out;
+  auto times = [&](int64_t x) { return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(factor)); };
+  out.constant = times(a.constant);
+  for (const auto& [value, f] : a.terms)
+    if (int64_t product = times(f)) out.terms.emplace_back(value, product);
+  return out;
+}
+
+Emitter::Linear Emitter::add(const Linear& a, const Linear& b, int64_t factorOfB) {
+  Linear out = a;
+  Linear other = scaled(b, factorOfB);
+  out.constant = static_cast<int64_t>(static_cast<uint64_t>(out.constant) + static_cast<uint64_t>(other.constant));
+  for (const auto& [value, factor] : other.terms) {
+    auto it = std::find_if(out.terms.begin(), out.terms.end(), [v = value](const auto& t) { return t.first == v; });
+    if (it == out.terms.end()) {
+      out.terms.emplace_back(value, factor);
+    } else if ((it->second += factor) == 0) {
+      out.terms.erase(it);
+    }
+  }
+  return out;
+}
+
+Emitter::Linear Emitter::linear(const loop::Expr& e) {
+  if (const auto* bin = loop::as<loop::Binary>(e); bin && e->type == loop::Type{DType::I64, 1}) {
+    if (bin->op == loop::BinaryOp::Add) return add(linear(bin->a), linear(bin->b), 1);
+    if (bin->op == loop::BinaryOp::Sub) return add(linear(bin->a), linear(bin->b), -1);
+    if (bin->op == loop::BinaryOp::Mul) {
+      Linear a = linear(bin->a);
+      Linear b = linear(bin->b);
+      if (b.isConstant()) return scaled(a, b.constant);
+      if (a.isConstant()) return scaled(b, a.constant);
+      return term(b_.CreateMul(materialise(a), materialise(b)));
+    }
+  }
+  return term(emit(e));
+}
+
+llvm::Value* Emitter::materialise(const Linear& l) {
+  auto terms = l.terms;
+  std::sort(terms.begin(), terms.end(), [&](const auto& a, const auto& b) { return order_.lookup(a.first) < order_.lookup(b.first); });
+  llvm::Value* sum = nullptr;
+  for (const auto& [value, factor] : terms) {
+    llvm::Value* part = factor == 1 ? value : b_.CreateMul(value, b_.getInt64(static_cast<uint64_t>(factor)));
+    sum = sum ? b_.CreateAdd(sum, part) : part;
+  }
+  llvm::Value* constant = b_.getInt64(static_cast<uint64_t>(l.constant));
+  if (!sum) return constant;
+  return l.constant == 0 ? sum : b_.CreateAdd(sum, constant);
+}
+
+Emitter::LaneIndex Emitter::laneIndex(const loop::Expr& e) {
+  LaneIndex out;
+  if (e->type.lanes == 1) {
+    out.base = linear(e);
+    return out;
+  }
+  if (const auto* ramp = loop::as<loop::Ramp>(e); ramp && loop::isConstInt(ramp->stride, &out.step)) {
+    out.base = linear(ramp->base);
+    return out;
+  }
+  if (const auto* wide = loop::as<loop::Broadcast>(e)) {
+    out.base = linear(wide->value);
+    return out;
+  }
+  if (const auto* bin = loop::as<loop::Binary>(e)) {
+    bool isSum = bin->op == loop::BinaryOp::Add || bin->op == loop::BinaryOp::Sub;
+    if (isSum || bin->op == loop::BinaryOp::Mul) {
+      LaneIndex a = laneIndex(bin->a);
+      LaneIndex b = laneIndex(bin->b);
+      if (!a.general && !b.general) {
+        if (isSum) {
+          int64_t sign = bin->op == loop::BinaryOp::Add ? 1 : -1;
+          out.base = add(a.base, b.base, sign);
+          out.step = a.step + sign * b.step;
+          return out;
+        }
+        if (b.step != 0) std::swap(a, b);
+        if (b.step == 0 && b.base.isConstant()) {
+          out.base = scaled(a.base, b.base.constant);
+          out.step = a.step * b.base.constant;
+          return out;
+        }
+      }
+    }
+  }
+  out.general = emit(e);
+  return out;
+}
+
+llvm::Value* Emitter::laneVector(const LaneIndex& index, int lanes) {
+  if (index.general) return index.general;
+  llvm::Value* base = splat(materialise(index.base), lanes);
+  if (index.step == 0) return base;
+  std::vector<llvm::Constant*> steps;
+  for (int i = 0; i < lanes; ++i) steps.push_back(intOf(b_.getInt64Ty(), i * index.step));
+  return b_.CreateAdd(base, llvm::ConstantVector::get(steps));
+}
+
+Emitter::LaneIndex Emitter::flatIndex(const loop::Buffer& buffer, const std::vector<loop::Expr>& indices) {
+  LaneIndex sum;
+  if (indices.size() != buffer.dims.size()) {
+    fail("buffer " + buffer.name + " takes " + std::to_string(buffer.dims.size()) + " indices, not " + std::to_string(indices.size()));
+    return sum;
+  }
+  int lanes = 1;
+  for (const auto& index : indices) lanes = std::max(lanes, index->type.lanes);
+  for (size_t i = 0; i < indices.size(); ++i) {
+    LaneIndex part = laneIndex(indices[i]);
+    if (i == 0) {
+      sum = part;
+      continue;
+    }
+    Linear extent = linear(buffer.dims[i]);
+    bool simple = !sum.general && !part.general && (extent.isConstant() || sum.step == 0);
+    if (simple) {
+      sum.base = extent.isConstant() ? scaled(sum.base, extent.constant)
+                                     : term(b_.CreateMul(materialise(sum.base), materialise(extent)));
+      sum.base = add(sum.base, part.base, 1);
+      sum.step = sum.step * extent.constant + part.step;
+    } else {
+      llvm::Value* outer = b_.CreateMul(laneVector(sum, lanes), splat(materialise(extent), lanes));
+      sum.general = b_.CreateAdd(outer, laneVector(part, lanes));
+    }
+  }
+  return sum;
+}
+
+llvm::Value* Emitter::address(const Place& p, llvm::Type* element, const Linear& index) {
+  Linear runtime = index;
+  runtime.constant = 0;
+  llvm::Value* pointer = p.base;
+  if (!runtime.isConstant()) pointer = b_.CreateGEP(element, pointer, materialise(runtime));
+  if (index.constant == 0) return pointer;
+  return b_.CreateGEP(element, pointer, b_.getInt64(static_cast<uint64_t>(index.constant)));
+}
+
+llvm::Instruction* Emitter::tagged(llvm::Instruction* access, const Place& p) {
+  if (p.scopes) access->setMetadata(llvm::LLVMContext::MD_alias_scope, p.scopes);
+  if (p.noAlias) access->setMetadata(llvm::LLVMContext::MD_noalias, p.noAlias);
+  if (p.invariant && llvm::isa<llvm::LoadInst>(access)) {
+    access->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+  }
+  return access;
+}
+
+// A bool is any non-zero byte.
+llvm::Value* Emitter::fromMemory(llvm::Value* v, DType type) {
+  return type == DType::Bool ? b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType())) : v;
+}
+
+llvm::Value* Emitter::toMemory(llvm::Value* v, DType type) {
+  if (type != DType::Bool) return v;
+  return b_.CreateZExt(v, v->getType()->getWithNewType(b_.getInt8Ty()));
+}
+
+llvm::Value* Emitter::loadOne(const Place& p, llvm::Type* memory, llvm::Value* pointer) {
+  auto bytes = memory->getScalarSizeInBits() / 8;
+  return tagged(b_.CreateAlignedLoad(memory, pointer, llvm::Align(bytes)), p);
+}
+
+llvm::Value* Emitter::emitLoad(const loop::Load& e) {
+  Place& p = place(e.buffer.get());
+  DType type = e.buffer->element.dtype;
+  LaneIndex index = flatIndex(*e.buffer, e.indices);
+  if (!p.elements.empty()) {
+    int64_t at = index.base.constant;
+    if (index.general || !index.base.isConstant() || index.step != 0 || at < 0 || at >= static_cast<int64_t>(p.elements.size())) {
+      return fail("register buffer " + e.buffer->name + " is read outside its extent", e.type);
+    }
+    llvm::Value* v = splat(b_.CreateLoad(valueType(e.buffer->element), p.elements[static_cast<size_t>(at)]), e.type.lanes);
+    if (!e.mask) return v;
+    return b_.CreateSelect(emit(e.mask), v, llvm::Constant::getNullValue(v->getType()));
+  }
+  if (isSubByte(type)) return loadPacked(e, p, index);
+  int wide = e.buffer->element.lanes;
+  if (wide > 1) {
+    if (index.general || index.step != 0) return fail("a vector of vectors is read from " + e.buffer->name, e.type);
+    index.base = scaled(index.base, wide);
+    index.step = 1;
+  }
+  llvm::Type* memory = memoryType(type);
+  int lanes = e.type.lanes;
+  if (e.mask) {
+    llvm::Value* mask = emit(e.mask);
+    auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+    if (!known || !known->isAllOnesValue()) return loadMasked(e, p, index, mask);
+  }
+  if (!index.general) {
+    if (lanes == 1 || index.step == 0) {
+      return splat(fromMemory(loadOne(p, memory, address(p, memory, index.base)), type), lanes);
+    }
+    if (index.step == 1) {
+      auto* vector = llvm::FixedVectorType::get(memory, static_cast<unsigned>(lanes));
+      return fromMemory(loadOne(p, vector, address(p, memory, index.base)), type);
+    }
+    return fromMemory(loadStrided(p, type, index.base, index.step, lanes), type);
+  }
+  auto* vector = llvm::FixedVectorType::get(memory, static_cast<unsigned>(lanes));
+  // Gathers of 32 and 64 bits are instructions from AVX2 on.
+  if (target_.vectorBytes >= 32 && memory->getScalarSizeInBits() >= 32) {
+    llvm::Value* pointers = b_.CreateGEP(memory, p.base, index.general);
+    auto align = llvm::Align(memory->getScalarSizeInBits() / 8);
+    return fromMemory(tagged(b_.CreateMaskedGather(vector, pointers, align), p), type);
+  }
+  llvm::Value* v = llvm::PoisonValue::get(vector);
+  for (int i = 0; i < lanes; ++i) {
+    llvm::Value* at = b_.CreateExtractElement(index.general, static_cast<uint64_t>(i));
+    v = b_.CreateInsertElement(v, loadOne(p, memory, b_.CreateGEP(memory, p.base, at)), static_cast<uint64_t>(i));
+  }
+  return fromMemory(v, type);
+}
+
+llvm::Value* Emitter::loadMasked(const loop::Load& e, Place& p, const LaneIndex& index, llvm::Value* mask) {
+  DType type = e.buffer->element.dtype;
+  llvm::Type* memory = memoryType(type);
+  int lanes = e.type.lanes;
+  if (lanes == 1) {
+    return branch(
+        mask, [&] { return fromMemory(loadOne(p, memory, address(p, memory, index.base)), type); }, [&] { return zeroOf(e.type); });
+  }
+  mask = splat(mask, lanes);
+  auto* vector = llvm::FixedVectorType::get(memory, static_cast<unsigned>(lanes));
+  llvm::Value* zero = llvm::Constant::getNullValue(vector);
+  auto align = llvm::Align(memory->getScalarSizeInBits() / 8);
+  if (!index.general && index.step == 1) {
+    return fromMemory(tagged(b_.CreateMaskedLoad(vector, address(p, memory, index.base), align, mask, zero), p), type);
+  }
+  llvm::Value* pointers = b_.CreateGEP(memory, p.base, laneVector(index, lanes));
+  return fromMemory(tagged(b_.CreateMaskedGather(vector, pointers, align, mask, zero), p), type);
+}
+
+// Lanes a constant step apart. Whole vectors and shuffles for short steps: the last one ends at the last element, so nothing
+// past it is touched; elements between the lanes belong to the same buffer.
+llvm::Value* Emitter::loadStrided(const Place& p, DType type, const Linear& base, int64_t step, int lanes) {
+  llvm::Type* memory = memoryType(type);
+  auto* vector = llvm::FixedVectorType::get(memory, static_cast<unsigned>(lanes));
+  int64_t distance = std::abs(step);
+  if (distance <= kMaxShuffledStep && lanes > 2) {
+    Linear first = base;
+    if (step < 0) first.constant += step * (lanes - 1);
+    int64_t span = distance * (lanes - 1) + 1;
+    llvm::Value* result = nullptr;
+    for (int64_t start = 0; start < span; start += lanes) {
+      int64_t from = std::min<int64_t>(start, span - lanes);
+      Linear at = first;
+      at.constant += from;
+      llvm::Value* part = loadOne(p, vector, address(p, memory, at));
+      std::vector<int> pick;
+      for (int i = 0; i < lanes; ++i) {
+        int64_t position = distance * (step < 0 ? lanes - 1 - i : i);
+        bool here = position >= start && position < start + lanes;
+        pick.push_back(here ? static_cast<int>(position - from) + (result ? lanes : 0) : result ? i : -1);
+      }
+      result = result ? b_.CreateShuffleVector(result, part, pick) : b_.CreateShuffleVector(part, pick);
+    }
+    return result;
+  }
+  llvm::Value* v = llvm::PoisonValue::get(vector);
+  for (int i = 0; i < lanes; ++i) {
+    Linear at = base;
+    at.constant += i * step;
+    v = b_.CreateInsertElement(v, loadOne(p, memory, address(p, memory, at)), static_cast<uint64_t>(i));
+  }
+  return v;
+}
+
+// 4- and 2-bit elements lie low bits first in their byte.
+llvm::Value* Emitter::loadPacked(const loop::Load& e, Place& p, const LaneIndex& index) {
+  DType type = e.buffer->element.dtype;
+  if (e.mask || e.buffer->element.lanes > 1) return fail("a masked or wide load of " + std::string(dtypeName(type)), e.type);
+  int bits = dtypeBits(type);
+  auto perByte = static_cast<uint64_t>(8 / bits);
+  auto one = [&](llvm::Value* at) -> llvm::Value* {
+    llvm::Value* byteIndex = b_.CreateLShr(at, b_.getInt64(perByte == 2 ? 1 : 2));
+    llvm::Value* byte = loadOne(p, b_.getInt8Ty(), b_.CreateGEP(b_.getInt8Ty(), p.base, byteIndex));
+    llvm::Value* shift = b_.CreateMul(b_.CreateAnd(at, b_.getInt64(perByte - 1)), b_.getInt64(static_cast<uint64_t>(bits)));
+    return b_.CreateTrunc(b_.CreateLShr(byte, b_.CreateTrunc(shift, b_.getInt8Ty())), scalarType(type));
+  };
+  if (e.type.lanes == 1) return one(materialise(index.base));
+  llvm::Value* v = llvm::PoisonValue::get(valueType(e.type));
+  llvm::Value* at = laneVector(index, e.type.lanes);
+  for (uint64_t i = 0; i < static_cast<uint64_t>(e.type.lanes); ++i) {
+    v = b_.CreateInsertElement(v, one(b_.CreateExtractElement(at, i)), i);
+  }
+  return v;
+}
+
+void Emitter::emitStore(const loop::Store& s) {
+  Place& p = place(s.buffer.get());
+  loop::Type element = s.buffer->element;
+  LaneIndex index = flatIndex(*s.buffer, s.indices);
+  int lanes = std::max(s.value->type.lanes, element.lanes);
+  for (const auto& i : s.indices) lanes = std::max(lanes, i->type.lanes);
+  llvm::Value* value = splat(emit(s.value), lanes);
+  llvm::Value* mask = s.mask ? emit(s.mask) : nullptr;
+  if (auto* known = llvm::dyn_cast_if_present<llvm::Constant>(mask); known && known->isAllOnesValue()) mask = nullptr;
+  if (!p.elements.empty()) {
+    int64_t at = index.base.constant;
+    if (index.general || !index.base.isConstant() || index.step != 0 || at < 0 || at >= static_cast<int64_t>(p.elements.size())) {
+      fail("register buffer " + s.buffer->name + " is written outside its extent");
+      return;
+    }
+    auto* slot = p.elements[static_cast<size_t>(at)];
+    if (mask) value = b_.CreateSelect(mask, value, b_.CreateLoad(valueType(element), slot));
+    b_.CreateStore(value, slot);
+    return;
+  }
+  if (isSubByte(element.dtype)) {
+    fail("no stores of " + std::string(dtypeName(element.dtype)) + " to " + s.buffer->name);
+    return;
+  }
+  value = toMemory(value, element.dtype);
+  if (element.lanes > 1) {
+    if (index.general || index.step != 0) {
+      fail("a vector of vectors is written to " + s.buffer->name);
+      return;
+    }
+    index.base = scaled(index.base, element.lanes);
+    index.step = 1;
+  }
+  storeVector(p, index, value, mask);
+}
+
+void Emitter::storeVector(Place& p, const LaneIndex& index, llvm::Value* value, llvm::Value* mask) {
+  llvm::Type* memory = value->getType()->getScalarType();
+  auto align = llvm::Align(memory->getScalarSizeInBits() / 8);
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  bool contiguous = !index.general && (!vector || index.step == 1);
+  if (contiguous && (!mask || vector)) {
+    llvm::Value* pointer = address(p, memory, index.base);
+    if (mask) {
+      mask = sameShape(vector, mask);
+      tagged(b_.CreateMaskedStore(value, pointer, align, mask), p);
+    } else {
+      tagged(b_.CreateAlignedStore(value, pointer, align), p);
+    }
+    return;
+  }
+  if (!vector) {
+    auto* then = newBlock("then");
+    auto* after = newBlock("endif");
+    b_.CreateCondBr(mask, then, after);
+    b_.SetInsertPoint(then);
+    tagged(b_.CreateAlignedStore(value, address(p, memory, index.base), align), p);
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    return;
+  }
+  int lanes = static_cast<int>(vector->getNumElements());
+  if (mask) {
+    llvm::Value* pointers = b_.CreateGEP(memory, p.base, laneVector(index, lanes));
+    tagged(b_.CreateMaskedScatter(value, pointers, align, sameShape(vector, mask)), p);
+    return;
+  }
+  for (int i = 0; i < lanes; ++i) {
+    llvm::Value* pointer = nullptr;
+    if (index.general) {
+      pointer = b_.CreateGEP(memory, p.base, b_.CreateExtractElement(index.general, static_cast<uint64_t>(i)));
+    } else {
+      Linear at = index.base;
+      at.constant += i * index.step;
+      pointer = address(p, memory, at);
+    }
+    tagged(b_.CreateAlignedStore(b_.CreateExtractElement(value, static_cast<uint64_t>(i)), pointer, align), p);
+  }
+}
+
+}  // namespace locution::targets::cpu
