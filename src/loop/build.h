@@ -35,6 +35,7 @@ inline Expr ne(Expr a, Expr b) { return binary(BinaryOp::Ne, std::move(a), std::
 inline Expr logicalAnd(Expr a, Expr b) { return binary(BinaryOp::And, std::move(a), std::move(b)); }
 inline Expr logicalOr(Expr a, Expr b) { return binary(BinaryOp::Or, std::move(a), std::move(b)); }
 Expr select(Expr condition, Expr yes, Expr no);
+Expr logicalNot(Expr a);
 Expr cast(DType type, Expr value);
 Expr call(const std::string& intrinsic, std::vector<Expr> args);
 Expr bitcast(DType type, Expr value);
@@ -42,6 +43,7 @@ Expr ramp(Expr base, Expr stride, int lanes);
 Expr broadcast(Expr value, int lanes);
 Expr vectorReduce(BinaryOp op, Expr value);
 Expr let(VarRef var, Expr value, Expr body);
+/// A scalar mask makes `select(mask, load, 0)` (and `store` an IfThen): masks in the IR are vectors.
 Expr load(BufferRef buffer, std::vector<Expr> indices, Expr mask = nullptr);
 
 BufferRef makeBuffer(std::string name, Type element, const std::vector<int64_t>& dims, Scope scope = Scope::Global);

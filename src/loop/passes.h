@@ -13,7 +13,9 @@
 
 namespace locution::loop {
 
-/// Rebuilds a tree bottom-up; override what changes. The same pointer comes back when nothing did.
+/// Rebuilds a tree bottom-up; override what changes. The same pointer comes back when nothing did. A statement may become
+/// null: it is left out. Changed nodes are rebuilt by the makers, which fold and broadcast. Overriders that meet shared
+/// subexpressions often should memoise.
 class Mutator {
  public:
   virtual ~Mutator() = default;
@@ -24,7 +26,8 @@ class Mutator {
   Expr mutateChildren(const Expr& e);
   Stmt mutateChildren(const Stmt& s);
 };
-/// Visits every node (parents first). Return false from a callback to skip the children.
+/// Visits every node (parents first), a node that an expression shares once in that expression. Return false from a callback
+/// to skip the children.
 void visit(const Expr& e, const std::function<bool(const Expr&)>& onExpr);
 void visit(const Stmt& s, const std::function<bool(const Stmt&)>& onStmt, const std::function<bool(const Expr&)>& onExpr);
 
@@ -35,6 +38,9 @@ Stmt substitute(const Stmt& s, const Substitution& map);
 Expr replaceLoads(const Expr& e, const Buffer* buffer, const std::function<Expr(const Load&)>& make);
 bool usesVar(const Expr& e, const Var* var);
 bool readsBuffer(const Expr& e, const Buffer* buffer);
+/// Same structure; variables and buffers by identity.
+bool sameExpr(const Expr& a, const Expr& b);
+uint64_t structuralHash(const Expr& e);
 
 /// Inclusive ranges of integer variables, for `simplify`.
 struct Range {
