@@ -21,6 +21,7 @@ std::string join(const Range& parts, std::string_view separator) {
 }
 std::vector<std::string> splitText(std::string_view text, char separator);
 /// In double quotes with \n, \", \\ and non-printable bytes escaped: for names from files.
+/// Where <iomanip> is included, write locution::quoted: std::quoted is found too.
 std::string quoted(std::string_view text);
 /// The inverse of `quoted` on the text between the quotes.
 std::string unescaped(std::string_view text);
