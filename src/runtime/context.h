@@ -8,20 +8,12 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "hostops/host_op.h"
 #include "runtime/executable.h"
+#include "runtime/thread_pool.h"
 #include "support/status.h"
 
 namespace locution::runtime {
-
-/// Workers that run kernels' parallel loops: static split, spin briefly, then sleep. One caller at a time uses it.
-class ThreadPool {
- public:
-  virtual ~ThreadPool() = default;
-  virtual int threads() const = 0;
-  /// Runs body(begin, end) over a partition of [0, extent) into at most threads() contiguous pieces; returns when all are done.
-  virtual void parallelFor(int64_t extent, void (*body)(void* state, int64_t begin, int64_t end), void* state) = 0;
-  static std::shared_ptr<ThreadPool> create(int threads);
-};
 
 /// Time of one instruction, summed over runs.
 struct InstructionProfile {
@@ -37,9 +29,12 @@ class Context {
   /// Inputs in port order; dtype and dims must match (the message names the input, what is wanted and what was given). Tensors
   /// whose data is not 64-byte aligned are accepted.
   Status setInput(size_t index, Tensor tensor);
+  /// For inputs that are sequences or optionals, too.
+  Status setInputValue(size_t index, hostops::HostValue value);
   /// Runs once. Outputs are then in `output(i)`, valid until the next run.
   Status run();
   const Tensor& output(size_t index) const;
+  const hostops::HostValue& outputValue(size_t index) const;
   /// Memory for output `index`, instead of the context's own; must stay alive. dims as the port's.
   Status bindOutput(size_t index, Tensor tensor);
 

@@ -12,6 +12,7 @@
 #include "core/shape.h"
 #include "core/target.h"
 #include "core/tensor.h"
+#include "hostops/host_op.h"
 #include "runtime/kernel_abi.h"
 #include "support/ids.h"
 #include "support/status.h"
@@ -109,12 +110,22 @@ class Program {
   static Result<std::shared_ptr<const Program>> load(std::shared_ptr<const Executable> executable);
   /// Maps a .loc file: constants are views of the mapping. Errors: not a .loc, another version, another CPU, damaged.
   static Result<std::shared_ptr<const Program>> loadFile(const std::string& path);
+  /// The same from the bytes of a .loc file; they are shared, not copied, and must be 64-byte aligned. `name` is for messages.
+  static Result<std::shared_ptr<const Program>> loadBytes(std::shared_ptr<Storage> bytes, const std::string& name);
   ~Program();
   const Executable& executable() const { return *executable_; }
   KernelFunction kernel(int32_t index) const { return kernels_[static_cast<size_t>(index)]; }
+  /// What a RunHostOp instruction calls, with its attributes parsed.
+  struct HostCode {
+    const hostops::HostOp* op = nullptr;
+    hostops::Attrs attrs;
+    uint64_t seed = 0;
+  };
+  const HostCode& hostCode(size_t instruction) const { return hostCode_.at(instruction); }
 
  private:
   Program() = default;
+  std::map<size_t, HostCode> hostCode_;
   std::shared_ptr<const Executable> executable_;
   std::shared_ptr<CodeMemory> code_;
   std::vector<KernelFunction> kernels_;

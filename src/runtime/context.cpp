@@ -1,0 +1,454 @@
+#include "runtime/context.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <limits>
+
+#include "runtime/validate.h"
+#include "support/strings.h"
+
+namespace locution::runtime {
+namespace {
+
+using hostops::HostValue;
+
+// Zeroed pages, given to the process as they are touched. Large ones ask for huge pages: kernels walk the arena all the time.
+class Arena final : public Storage {
+ public:
+  static std::shared_ptr<Arena> create(int64_t bytes) {
+    // Full vector loads may read 64 bytes past the end.
+    size_t size = static_cast<size_t>(bytes) + 64;
+    void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED) return nullptr;
+#ifdef MADV_HUGEPAGE
+    if (size >= size_t{8} << 20) madvise(pages, size, MADV_HUGEPAGE);
+#endif
+    return std::shared_ptr<Arena>(new Arena(static_cast<std::byte*>(pages), size));
+  }
+  ~Arena() override { munmap(data_, size_); }
+  std::byte* data() override { return data_; }
+  size_t size() const override { return size_; }
+
+ private:
+  Arena(std::byte* data, size_t size) : data_(data), size_(size) {}
+  std::byte* data_;
+  size_t size_;
+};
+
+// Below this a loop is done before another thread has taken its share of it.
+constexpr double kMinParallelNs = 4000;
+double estimateNs(const KernelInfo& k) {
+  constexpr double kFlopsPerNs = 20, kBytesPerNs = 10;
+  return std::max(k.flops / kFlopsPerNs, k.bytes / kBytesPerNs);
+}
+
+std::string dimsText(const std::vector<int64_t>& dims) {
+  std::vector<std::string> parts;
+  for (int64_t d : dims) parts.push_back(d < 0 ? "?" : std::to_string(d));
+  return "[" + join(parts, "x") + "]";
+}
+std::string typeText(DType dtype, const std::vector<int64_t>& dims) { return std::string(dtypeName(dtype)) + dimsText(dims); }
+
+bool fits(const std::vector<int64_t>& wanted, const std::vector<int64_t>& given) {
+  return std::equal(wanted.begin(), wanted.end(), given.begin(), given.end(),
+                    [](int64_t w, int64_t g) { return w < 0 || w == g; });
+}
+
+Tensor copyOf(const Tensor& t) {
+  Tensor out(t.dtype(), t.dims());
+  if (t.bytes() > 0) std::memcpy(out.raw(), t.raw(), t.bytes());
+  return out;
+}
+
+struct KernelRun {
+  KernelFunction function;
+  KernelArgs args;
+  std::atomic<int> failure = 0;
+};
+void runPiece(void* state, int64_t begin, int64_t end) {
+  auto* run = static_cast<KernelRun*>(state);
+  if (int code = run->function(&run->args, begin, end); code != 0) run->failure.store(code, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+struct Context::Impl {
+  std::shared_ptr<const Program> program;  // shared: contexts of several callers run one program
+  std::shared_ptr<ThreadPool> pool;        // shared: handed in
+  const Executable& exe;
+  Status broken;  // the arena could not be had
+  std::shared_ptr<Arena> arena;
+
+  std::vector<HostValue> inputs, outputs;
+  std::vector<bool> isSet;
+  // What a slot holds where it isn't plain memory: dynamic, strings, sequences. Null where it is.
+  std::vector<HostValue> values;
+  std::vector<std::byte*> memory;
+
+  // Every kernel's pointer table, one after the other, and where in them a slot's pointer stands.
+  std::vector<void*> table;
+  std::vector<size_t> tableBegin;
+  std::vector<std::vector<size_t>> uses;
+  std::vector<bool> parallel;
+
+  bool profiling = false;
+  std::vector<InstructionProfile> profile;
+  std::vector<HostValue> hostInputs, hostOutputs;
+
+  Impl(std::shared_ptr<const Program> p, std::shared_ptr<ThreadPool> threads)
+      : program(std::move(p)),
+        pool(threads ? std::move(threads) : ThreadPool::create(1)),
+        exe(program->executable()),
+        inputs(exe.inputs.size()),
+        outputs(exe.outputs.size()),
+        isSet(exe.inputs.size()),
+        values(exe.slots.size()),
+        memory(exe.slots.size()),
+        uses(exe.slots.size()),
+        profile(exe.instructions.size()) {
+    arena = Arena::create(exe.arenaBytes);
+    if (!arena)
+      broken = Status::error("no memory for the arena of " + std::to_string(exe.arenaBytes) + " bytes");
+    for (size_t i = 0; i < exe.slots.size(); ++i) {
+      const Slot& s = exe.slots[i];
+      if (s.space == SlotSpace::Arena && arena) memory[i] = arena->data() + s.offset;
+      if (s.space == SlotSpace::Constant) bindConstant(i);
+    }
+    buildTables();
+  }
+
+  const Slot& slot(SlotId id) const { return exe.slots[static_cast<size_t>(id.index)]; }
+
+  void bindConstant(size_t i) {
+    const Slot& s = exe.slots[i];
+    const Tensor& t = exe.constants[static_cast<size_t>(s.index)];
+    if (s.dtype == DType::String) {
+      values[i] = t;
+      return;
+    }
+    // Constants are never written; kernels take all their buffers as void*.
+    memory[i] = const_cast<std::byte*>(t.raw());
+    if (memory[i] != nullptr) memory[i] += s.offset;
+  }
+
+  void buildTables() {
+    for (const Instruction& instruction : exe.instructions) {
+      tableBegin.push_back(table.size());
+      const auto* run = std::get_if<RunKernel>(&instruction);
+      parallel.push_back(run && isParallel(exe.kernels[static_cast<size_t>(run->kernel)]));
+      if (!run) continue;
+      for (SlotId id : run->buffers) {
+        uses[static_cast<size_t>(id.index)].push_back(table.size());
+        table.push_back(memory[static_cast<size_t>(id.index)]);
+      }
+    }
+  }
+
+  static bool isParallel(const KernelInfo& k) {
+    bool known = k.flops > 0 || k.bytes > 0;
+    return k.parallelExtent > 1 && (!known || estimateNs(k) >= kMinParallelNs);
+  }
+
+  void setMemory(size_t i, std::byte* data) {
+    if (memory[i] == data) return;
+    memory[i] = data;
+    for (size_t at : uses[i]) table[at] = data;
+  }
+  /// All slots that stand for a port.
+  void bindPort(SlotSpace space, size_t index, const HostValue& value) {
+    for (size_t i = 0; i < exe.slots.size(); ++i) {
+      const Slot& s = exe.slots[i];
+      if (s.space != space || static_cast<size_t>(s.index) != index) continue;
+      if (value.isTensor() && s.dtype != DType::String)
+        setMemory(i, const_cast<std::byte*>(value.tensor.raw()));  // inputs are only read
+      else
+        values[i] = value;
+    }
+  }
+
+  Status checkPort(const Port& port, const Tensor& t, const char* what) const {
+    if (t.isValid() && t.dtype() == port.dtype && fits(port.dims, t.dims())) return Status::ok();
+    std::string given = t.isValid() ? typeText(t.dtype(), t.dims()) : "nothing";
+    return Status::error(std::string(what) + " " + quoted(port.name) + " must be " + typeText(port.dtype, port.dims) +
+                         ", but is " + given);
+  }
+
+  Status setInput(size_t index, HostValue value) {
+    if (index >= exe.inputs.size())
+      return Status::error("there is no input " + std::to_string(index) + ": the model has " + std::to_string(exe.inputs.size()));
+    const Port& port = exe.inputs[index];
+    if (port.kind == ValueKind::Tensor || (port.kind == ValueKind::Optional && value.isTensor())) {
+      LOCUTION_RETURN_IF_ERROR(checkPort(port, value.tensor, "input"));
+    } else if (port.kind == ValueKind::Sequence && !value.isSequence()) {
+      return Status::error("input " + quoted(port.name) + " must be a sequence");
+    } else if (value.isSequence() && value.dtype != port.dtype) {
+      return Status::error("input " + quoted(port.name) + " must be a sequence of " + std::string(dtypeName(port.dtype)));
+    }
+    inputs[index] = std::move(value);
+    isSet[index] = true;
+    bindPort(SlotSpace::Input, index, inputs[index]);
+    return Status::ok();
+  }
+
+  Status bindOutput(size_t index, Tensor tensor) {
+    if (index >= exe.outputs.size())
+      return Status::error("there is no output " + std::to_string(index) + ": the model has " +
+                           std::to_string(exe.outputs.size()));
+    const Port& port = exe.outputs[index];
+    if (slot(port.slot).space != SlotSpace::Output || port.dtype == DType::String)
+      return Status::error("output " + quoted(port.name) + " can't be bound: its memory is the model's");
+    LOCUTION_RETURN_IF_ERROR(checkPort(port, tensor, "the memory for output"));
+    outputs[index] = std::move(tensor);
+    bindPort(SlotSpace::Output, index, outputs[index]);
+    return Status::ok();
+  }
+
+  Status begin() {
+    LOCUTION_RETURN_IF_ERROR(broken);
+    for (size_t i = 0; i < exe.inputs.size(); ++i) {
+      if (isSet[i] || exe.inputs[i].kind == ValueKind::Optional) continue;
+      return Status::error("input " + quoted(exe.inputs[i].name) + " is not set");
+    }
+    for (size_t i = 0; i < exe.outputs.size(); ++i) {
+      const Port& port = exe.outputs[i];
+      if (outputs[i].isTensor() || slot(port.slot).space != SlotSpace::Output) continue;
+      if (port.kind == ValueKind::Tensor && port.dtype != DType::String) {
+        outputs[i] = Tensor(port.dtype, port.dims);
+        bindPort(SlotSpace::Output, i, outputs[i]);
+      }
+    }
+    return Status::ok();
+  }
+
+  /// Slots that aren't the outputs' own memory.
+  void end() {
+    for (size_t i = 0; i < exe.outputs.size(); ++i) {
+      const Slot& s = slot(exe.outputs[i].slot);
+      if (s.space == SlotSpace::Output && exe.outputs[i].kind == ValueKind::Tensor && s.dtype != DType::String) continue;
+      outputs[i] = valueOf(exe.outputs[i].slot);
+    }
+  }
+
+  HostValue valueOf(SlotId id) const {
+    if (!id.isValid()) return {};
+    auto i = static_cast<size_t>(id.index);
+    const Slot& s = exe.slots[i];
+    switch (s.space) {
+      case SlotSpace::Arena: return Tensor(s.dtype, s.dims, arena, static_cast<size_t>(s.offset));
+      case SlotSpace::Constant: {
+        const Tensor& t = exe.constants[static_cast<size_t>(s.index)];
+        if (s.dtype == DType::String || (t.dtype() == s.dtype && t.dims() == s.dims)) return t;
+        return Tensor(s.dtype, s.dims, viewOf(memory[i], slotBytes(s)));
+      }
+      case SlotSpace::Input: return portValue(inputs[static_cast<size_t>(s.index)], s);
+      case SlotSpace::Output: return values[i].isPresent() ? values[i] : portValue(outputs[static_cast<size_t>(s.index)], s);
+      case SlotSpace::Dynamic: return values[i];
+    }
+    return {};
+  }
+  static HostValue portValue(const HostValue& value, const Slot& s) {
+    bool sameDims = !value.isTensor() || value.tensor.dims() == s.dims || !isStaticSlot(s);
+    return sameDims ? value : HostValue(value.tensor.reshaped(s.dims));
+  }
+
+  struct View final : Storage {
+    std::byte* bytes;
+    size_t count;
+    View(std::byte* b, size_t n) : bytes(b), count(n) {}
+    std::byte* data() override { return bytes; }
+    size_t size() const override { return count; }
+  };
+  static std::shared_ptr<Storage> viewOf(std::byte* bytes, int64_t count) {
+    return std::make_shared<View>(bytes, static_cast<size_t>(count));
+  }
+
+  /// Memory that is written again later must not be seen through a value that lives on.
+  bool isReused(const Tensor& t) const {
+    if (t.dtype() == DType::String || t.bytes() == 0) return false;
+    auto within = [&](const std::byte* begin, size_t size) { return t.raw() >= begin && t.raw() < begin + size; };
+    if (within(arena->data(), arena->size())) return true;
+    return std::any_of(outputs.begin(), outputs.end(), [&](const HostValue& v) {
+      return v.isTensor() && v.tensor.dtype() != DType::String && within(v.tensor.raw(), v.tensor.bytes());
+    });
+  }
+
+  Status store(SlotId id, HostValue value) {
+    auto i = static_cast<size_t>(id.index);
+    const Slot& s = exe.slots[i];
+    if (value.isTensor()) {
+      const Tensor& t = value.tensor;
+      if (t.dtype() != s.dtype || (isStaticSlot(s) && s.space != SlotSpace::Dynamic && t.dims() != s.dims))
+        return Status::error("gives " + typeText(t.dtype(), t.dims()) + " for " + quoted(s.name) + ", and not " +
+                             typeText(s.dtype, s.dims));
+      if (memory[i] != nullptr && s.space != SlotSpace::Dynamic) {
+        if (t.raw() != memory[i] && t.bytes() > 0) std::memmove(memory[i], t.raw(), t.bytes());
+        return Status::ok();
+      }
+      if (isReused(t)) value.tensor = copyOf(t);
+      if (s.space == SlotSpace::Dynamic && t.dtype() != DType::String) setMemory(i, value.tensor.raw());
+    }
+    for (Tensor& t : value.sequence)
+      if (isReused(t)) t = copyOf(t);
+    values[i] = std::move(value);
+    return Status::ok();
+  }
+
+  Status step(size_t i, const RunKernel& x) {
+    const KernelInfo& info = exe.kernels[static_cast<size_t>(x.kernel)];
+    for (SlotId id : x.buffers)
+      if (slot(id).space == SlotSpace::Dynamic) LOCUTION_RETURN_IF_ERROR(checkDynamic(id));
+    KernelRun run{program->kernel(x.kernel), {table.data() + tableBegin[i], &mathTable()}};
+    if (parallel[i])
+      pool->parallelFor(info.parallelExtent, runPiece, &run);
+    else
+      runPiece(&run, 0, info.parallelExtent);
+    if (int code = run.failure.load(std::memory_order_relaxed); code != 0)
+      return Status::error("kernel " + quoted(info.name) + " failed with code " + std::to_string(code));
+    return Status::ok();
+  }
+
+  // A kernel was compiled for the slot's dims.
+  Status checkDynamic(SlotId id) const {
+    const HostValue& v = values[static_cast<size_t>(id.index)];
+    if (v.isTensor() && v.tensor.dims() == slot(id).dims) return Status::ok();
+    return Status::error("value " + quoted(slot(id).name) + " must be " + typeText(slot(id).dtype, slot(id).dims) +
+                         ", but is " + (v.isTensor() ? typeText(v.tensor.dtype(), v.tensor.dims()) : "no tensor"));
+  }
+
+  Status step(size_t i, const RunHostOp& x) {
+    const Program::HostCode& code = program->hostCode(i);
+    hostInputs.clear();
+    for (SlotId id : x.inputs) hostInputs.push_back(valueOf(id));
+    hostops::HostCall call{hostInputs, code.attrs, x.outputs.size(), code.seed};
+    Status status = hostops::runHostOp(*code.op, call, hostOutputs);
+    for (size_t o = 0; o < x.outputs.size() && status.isOk(); ++o) {
+      if (!x.outputs[o].isValid()) continue;
+      if (!hostOutputs[o].isPresent())
+        status = Status::error("does not give output " + std::to_string(o));
+      else
+        status = store(x.outputs[o], std::move(hostOutputs[o]));
+    }
+    // Values are let go here, not at the next call: they may be large.
+    hostInputs.clear();
+    hostOutputs.clear();
+    return status.withContext(x.nodeName.empty() ? x.op : x.nodeName);
+  }
+
+  template <typename T>
+  static Status checkElements(const Tensor& t, const CheckRange& x, const std::string& value) {
+    const T* data = t.data<T>();
+    for (int64_t e = 0, n = t.elements(); e < n; ++e) {
+      bool tooLow = std::cmp_less(data[e], x.low), tooHigh = std::cmp_greater(data[e], x.high);
+      if (!tooLow && !tooHigh) continue;
+      std::string range = "[" + std::to_string(x.low) + ", " + std::to_string(x.high) + "]";
+      return Status::error(x.nodeName + ": element " + std::to_string(e) + " of " + quoted(value) + " is " +
+                           std::to_string(data[e]) + ", outside " + range);
+    }
+    return Status::ok();
+  }
+  Status step(size_t, const CheckRange& x) const {
+    const Slot& s = slot(x.slot);
+    HostValue value = valueOf(x.slot);
+    if (!value.isTensor()) return Status::error(x.nodeName + ": " + quoted(s.name) + " is no tensor");
+    const Tensor& t = value.tensor;
+    switch (s.dtype) {
+      case DType::I8: return checkElements<int8_t>(t, x, s.name);
+      case DType::I16: return checkElements<int16_t>(t, x, s.name);
+      case DType::I32: return checkElements<int32_t>(t, x, s.name);
+      case DType::I64: return checkElements<int64_t>(t, x, s.name);
+      case DType::U8: return checkElements<uint8_t>(t, x, s.name);
+      case DType::U16: return checkElements<uint16_t>(t, x, s.name);
+      case DType::U32: return checkElements<uint32_t>(t, x, s.name);
+      case DType::U64: return checkElements<uint64_t>(t, x, s.name);
+      default: return Status::error(x.nodeName + ": a range check of " + std::string(dtypeName(s.dtype)));
+    }
+  }
+
+  Status step(size_t, const CopySlot& x) {
+    const Slot &from = slot(x.from), &to = slot(x.to);
+    auto f = static_cast<size_t>(x.from.index), t = static_cast<size_t>(x.to.index);
+    bool plain = from.dtype != DType::String && from.space != SlotSpace::Dynamic && to.space != SlotSpace::Dynamic;
+    if (!plain || memory[f] == nullptr || memory[t] == nullptr) {
+      if (plain && slotBytes(from) == 0) return Status::ok();
+      return store(x.to, valueOf(x.from));
+    }
+    std::memmove(memory[t], memory[f], static_cast<size_t>(slotBytes(from)));
+    return Status::ok();
+  }
+
+  Status step(size_t i) {
+    return std::visit([&](const auto& x) { return step(i, x); }, exe.instructions[i]);
+  }
+  Status timedStep(size_t i) {
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point from = Clock::now();
+    Status status = step(i);
+    profile[i].seconds += std::chrono::duration<double>(Clock::now() - from).count();
+    ++profile[i].runs;
+    return status;
+  }
+
+  /// The tensors an instruction reads and writes, in its order; an invalid one where there is none.
+  std::vector<Tensor> buffersOf(size_t i) const {
+    std::vector<Tensor> out;
+    auto add = [&](SlotId id) {
+      HostValue v = valueOf(id);
+      out.push_back(v.isTensor() ? v.tensor : Tensor());
+    };
+    std::visit(
+        [&](const auto& x) {
+          using T = std::decay_t<decltype(x)>;
+          if constexpr (std::is_same_v<T, RunKernel>) {
+            for (SlotId id : x.buffers) add(id);
+          } else if constexpr (std::is_same_v<T, RunHostOp>) {
+            for (SlotId id : x.inputs) add(id);
+            for (SlotId id : x.outputs) add(id);
+          } else if constexpr (std::is_same_v<T, CheckRange>) {
+            add(x.slot);
+          } else {
+            add(x.from);
+            add(x.to);
+          }
+        },
+        exe.instructions[i]);
+    return out;
+  }
+
+  Status runAll(const Observer* observer) {
+    LOCUTION_RETURN_IF_ERROR(begin());
+    struct RunScope {
+      ThreadPool& pool;
+      explicit RunScope(ThreadPool& p) : pool(p) { pool.beginRun(); }
+      ~RunScope() { pool.endRun(); }
+    } scope(*pool);
+    for (size_t i = 0; i < exe.instructions.size(); ++i) {
+      Status status = profiling ? timedStep(i) : step(i);
+      if (!status.isOk()) return status;
+      if (observer) LOCUTION_RETURN_IF_ERROR((*observer)(i, buffersOf(i)));
+    }
+    end();
+    return Status::ok();
+  }
+};
+
+Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<ThreadPool> pool)
+    : impl_(std::make_unique<Impl>(std::move(program), std::move(pool))) {}
+Context::~Context() = default;
+
+Status Context::setInput(size_t index, Tensor tensor) { return impl_->setInput(index, HostValue(std::move(tensor))); }
+Status Context::setInputValue(size_t index, HostValue value) { return impl_->setInput(index, std::move(value)); }
+Status Context::bindOutput(size_t index, Tensor tensor) { return impl_->bindOutput(index, std::move(tensor)); }
+const Tensor& Context::output(size_t index) const { return impl_->outputs.at(index).tensor; }
+const HostValue& Context::outputValue(size_t index) const { return impl_->outputs.at(index); }
+
+Status Context::run() { return impl_->runAll(nullptr); }
+Status Context::runObserved(const Observer& observer) { return impl_->runAll(&observer); }
+
+void Context::setProfiling(bool on) { impl_->profiling = on; }
+const std::vector<InstructionProfile>& Context::profile() const { return impl_->profile; }
+
+}  // namespace locution::runtime
