@@ -162,6 +162,8 @@ Stmt Nest::bind(const std::string& name, const Expr& value, Env env, bool branch
   if (!s) return inside(env);
   int64_t whole = extentOf(s->parent, env), rest = whole % s->factor;
   if (name == s->inner) {
+    // Accumulators of partial reductions are set and combined outside the reduction: only the place within the tile counts there.
+    if (!env.value.count(s->outer)) return inside(env);
     Expr parent = env.value.at(s->outer) * s->factor + value;
     if (s->tail == Tail::Mask && rest != 0 && !env.exact.count(s->parent))
       env.guards.emplace_back(s->parent, loop::lt(parent, loop::index(whole)));

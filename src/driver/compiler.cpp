@@ -1,0 +1,139 @@
+#include "driver/compiler.h"
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
+#include "driver/build.h"
+#include "driver/evaluator.h"
+#include "driver/lower.h"
+#include "driver/pipeline.h"
+#include "driver/prepare.h"
+#include "frontend/onnx/onnx_importer.h"
+#include "targets/cpu/cpu_target.h"
+
+namespace locution::driver {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+}  // namespace
+
+Result<TargetSpec> resolveTarget(const CompileOptions& options) {
+  if (options.machineFile.empty()) return targets::cpu::makeTarget(options.triple, options.cpu, options.threads);
+  std::ifstream file(options.machineFile, std::ios::binary);
+  if (!file) return Status::error(options.machineFile + ": can't read the machine profile");
+  std::ostringstream text;
+  text << file.rdbuf();
+  auto parsed = parseTarget(text.str());
+  if (!parsed.isOk()) return parsed.status().withContext(options.machineFile);
+  TargetSpec target = *parsed;
+  if (options.cpu != "native" || !options.triple.empty()) {
+    // The profile's rates, another instruction set.
+    LOCUTION_ASSIGN_OR_RETURN(TargetSpec named, targets::cpu::makeTarget(options.triple, options.cpu, options.threads));
+    named.l1Bytes = target.l1Bytes;
+    named.l2Bytes = target.l2Bytes;
+    named.l3Bytes = target.l3Bytes;
+    named.peakGflops = target.peakGflops;
+    named.readGbs = target.readGbs;
+    target = named;
+  }
+  target.threads = options.threads;
+  return target;
+}
+
+Session::Session(const CompileOptions& options, TargetSpec target)
+    : options_(options), target_(std::move(target)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::create(const CompileOptions& options) {
+  LOCUTION_ASSIGN_OR_RETURN(TargetSpec target, resolveTarget(options));
+  std::unique_ptr<Session> s(new Session(options, std::move(target)));
+  LOCUTION_ASSIGN_OR_RETURN(s->scheduler_, generator::makeScheduler(options.scheduler));
+  s->compiler_ = targets::cpu::makeKernelCompiler(s->target_);
+  LOCUTION_ASSIGN_OR_RETURN(TargetSpec host, targets::cpu::makeTarget("", "native", 1));
+  s->host_ = targets::cpu::makeKernelCompiler(host);
+  s->packer_ = generator::makeBaseline();
+  s->evaluator_ = std::make_unique<Evaluator>(*s->host_, *s->packer_, options.jobs > 0 ? options.jobs : 2);
+  return s;
+}
+
+passes::RunOptions Session::passOptions() {
+  passes::RunOptions out;
+  out.disabled = options_.disabledPasses;
+  out.dumpAfter = options_.dumpAfter;
+  out.dump = options_.dump;
+  out.timings = &timings_;
+  return out;
+}
+
+Status Session::optimise(graph::Graph& graph) {
+  passes::PassContext context;
+  context.target = &target_;
+  context.foldCapBytes = options_.foldCapBytes;
+  context.evaluate = [this](const loop::Computation& c, const std::vector<Tensor>& inputs) { return evaluator_->evaluate(c, inputs); };
+  Status s = runPipeline(graph, context, passOptions());
+  warnings_.insert(warnings_.end(), context.warnings.begin(), context.warnings.end());
+  return s;
+}
+
+Result<graph::Graph> Session::load(const std::string& path) {
+  LOCUTION_ASSIGN_OR_RETURN(frontend::ImportedModel model, frontend::importModel(path));
+  for (const std::string& w : model.warnings) warnings_.push_back(path + ": " + w);
+  Status s = specialiseInputs(model.graph, options_);
+  if (!s.isOk()) return s.withContext(path);
+  return std::move(model.graph);
+}
+
+Result<Compiled> Session::compile(graph::Graph graph, const Progress& progress) {
+  auto start = Clock::now();
+  Compiled out;
+  if (progress) progress("optimising the graph", 0.1);
+  LOCUTION_RETURN_IF_ERROR(optimise(graph));
+  for (const passes::PassTiming& t : timings_) out.times.push_back({t.name, t.seconds});
+  std::string name = graph.name;
+  std::map<std::string, std::string> metadata = graph.metadata;
+  auto lowering = Clock::now();
+  LOCUTION_ASSIGN_OR_RETURN(Lowered lowered, lowerGraph(graph));
+  out.times.push_back({"lower", since(lowering)});
+  graph = graph::Graph();  // constants now belong to `lowered` alone, which lets go of them as they are packed
+  BuildInputs in;
+  in.compiler = compiler_.get();
+  in.scheduler = scheduler_.get();
+  in.evaluator = evaluator_.get();
+  in.jobs = options_.jobs;
+  in.progress = progress;
+  in.times = &out.times;
+  LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<runtime::Executable> exe, buildExecutable(std::move(lowered), in));
+  exe->modelName = name;
+  exe->metadata = std::move(metadata);
+  exe->compilerVersion = LOCUTION_VERSION;
+  out.executable = std::move(exe);
+  out.warnings = warnings_;
+  out.seconds = since(start);
+  return out;
+}
+
+Result<Compiled> compileModel(const std::string& path, const CompileOptions& options, const Progress& progress) {
+  auto start = Clock::now();
+  if (progress) progress("reading " + path, 0);
+  LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::create(options));
+  LOCUTION_ASSIGN_OR_RETURN(graph::Graph graph, session->load(path));
+  double load = since(start);
+  auto compiled = session->compile(std::move(graph), progress);
+  if (!compiled.isOk()) return compiled.status().withContext(path);
+  compiled->times.insert(compiled->times.begin(), {"load", load});
+  compiled->seconds = since(start);
+  return compiled;
+}
+
+Result<Compiled> compileGraph(graph::Graph graph, const CompileOptions& options, const Progress& progress) {
+  LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::create(options));
+  Status s = specialiseInputs(graph, options);
+  if (!s.isOk()) return s;
+  return session->compile(std::move(graph), progress);
+}
+
+}  // namespace locution::driver
