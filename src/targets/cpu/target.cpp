@@ -62,7 +62,15 @@ Result<std::set<std::string>> featuresOf(const std::string& cpu, bool isNative) 
   }
   llvm::SmallVector<llvm::StringRef> features;
   llvm::X86::getFeaturesForCPU(cpu, features);
-  for (llvm::StringRef f : features) all.insert(f.str());
+  // The list names the newest of each line; those imply the older ones.
+  llvm::StringMap<bool> implied;
+  for (llvm::StringRef f : features) {
+    implied[f] = true;
+    llvm::X86::updateImpliedFeatures(f, true, implied);
+  }
+  for (const auto& entry : implied) {
+    if (entry.getValue()) all.insert(entry.getKey().str());
+  }
   return all;
 }
 
