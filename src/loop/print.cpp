@@ -200,7 +200,8 @@ class Printer {
       case ExprKind::LetExpr: {
         auto* n = as<LetExpr>(e);
         std::string value = expr(n->value);
-        std::string out = "(let " + bind(n->var.get(), n->var->name) + " = " + value + " in " + expr(n->body) + ")";
+        std::string bound = bind(n->var.get(), n->var->name);
+        std::string out = "(let " + bound + " = " + value + " in " + expr(n->body) + ")";
         unbind(n->var.get());
         return out;
       }
