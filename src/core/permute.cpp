@@ -67,15 +67,23 @@ void permute(const T* in, T* out, std::vector<Axis> axes) {
   auto at = std::find_if(axes.begin(), axes.end(), [](const Axis& a) { return a.inStride == 1; });
   Axis first = *at;
   axes.erase(at);
+  // A tile goes through a buffer: strides that are powers of two map its rows to one set of the cache, so each line of it is
+  // to be read once, whole. Two lines wide, as processors fetch pairs.
   constexpr int64_t kTile = std::max<int64_t>(8, 128 / static_cast<int64_t>(sizeof(T)));
+  std::vector<T> tile(static_cast<size_t>(kTile * kTile));
   forEachIndex(axes, [&](int64_t i, int64_t o) {
-    for (int64_t a0 = 0; a0 < first.extent; a0 += kTile)
-      for (int64_t b0 = 0; b0 < last.extent; b0 += kTile)
-        for (int64_t a = a0; a < std::min(a0 + kTile, first.extent); ++a) {
-          const T* from = in + i + a;
-          T* to = out + o + a * first.outStride;
-          for (int64_t b = b0; b < std::min(b0 + kTile, last.extent); ++b) to[b] = from[b * last.inStride];
+    for (int64_t b0 = 0; b0 < last.extent; b0 += kTile) {
+      int64_t bs = std::min(kTile, last.extent - b0);
+      for (int64_t a0 = 0; a0 < first.extent; a0 += kTile) {
+        int64_t as = std::min(kTile, first.extent - a0);
+        for (int64_t b = 0; b < bs; ++b)
+          std::copy_n(in + i + a0 + (b0 + b) * last.inStride, as, tile.begin() + b * kTile);
+        for (int64_t a = 0; a < as; ++a) {
+          T* to = out + o + (a0 + a) * first.outStride + b0;
+          for (int64_t b = 0; b < bs; ++b) to[b] = tile[static_cast<size_t>(b * kTile + a)];
         }
+      }
+    }
   });
 }
 

@@ -48,7 +48,7 @@ class Shape {
 /// How the logical dims of a value lie in memory: a permutation (empty: row-major) and, for blocked layouts, the split of one
 /// logical dim into (outer, inner of `block` elements), the inner one last.
 struct Layout {
-  std::vector<int64_t> order;  ///< logical dim at each physical position, outermost first
+  std::vector<int64_t> order = {};  ///< logical dim at each physical position, outermost first
   int64_t blockedDim = -1;
   int64_t block = 0;
   bool isRowMajor() const { return order.empty() && blockedDim < 0; }
@@ -58,7 +58,7 @@ struct Layout {
 
 /// value = (stored - zeroPoint) * scale; the parameters are graph values' constants by name, axis and block as in ONNX.
 struct Quantisation {
-  std::string scale, zeroPoint;
+  std::string scale, zeroPoint = {};
   int64_t axis = -1;  ///< -1: one scale for the tensor
   int64_t block = 0;  ///< 0: one scale for an index of `axis`
   bool operator==(const Quantisation&) const = default;
@@ -69,9 +69,10 @@ enum class ValueKind : uint8_t { Tensor, Sequence, Optional };
 /// The full type of a graph value.
 struct ValueType {
   DType dtype = DType::F32;
-  Shape shape;
-  Layout layout;
-  std::optional<Quantisation> quantisation;
+  // Initialisers, so that `ValueType{dtype, shape}` is no warning.
+  Shape shape = {};
+  Layout layout = {};
+  std::optional<Quantisation> quantisation = {};
   ValueKind kind = ValueKind::Tensor;
   /// "float32[1x3x224x224]", "seq(float32[?])"
   std::string str() const;

@@ -132,6 +132,8 @@ class Graph {
   std::map<std::string, ValueId, std::less<>> byName_;
   std::unordered_map<std::string, int> nextSuffix_;  // where the search for a fresh name starts; never iterated
   std::set<ValueId> quantised_;                      // values whose types have named quantisation parameters
+  // Constants that were defined in a region other than main, which die with it; may name some that have moved since.
+  std::map<RegionId, std::vector<ValueId>> innerConstants_;
 };
 
 /// One text form, parsed back by `parseGraph`; unused constants are left out. Constants up to `maxElements` elements are printed whole, larger ones as their hash.

@@ -22,7 +22,7 @@ std::string finiteText(T value) {
 
 std::string hexBits(uint64_t bits) {
   char text[20];
-  return "nan(0x" + std::string(text, std::to_chars(text, text + sizeof text, bits, 16).ptr) + ")";
+  return "nan:0x" + std::string(text, std::to_chars(text, text + sizeof text, bits, 16).ptr);
 }
 
 // A float's text from its bits in `dtype`.
@@ -51,16 +51,15 @@ bool parsesWhole(std::string_view text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// The payload of "nan(0x...)" after "nan", if there is one.
+// The bits in "nan:0x..." after "nan", if there is one.
 Result<std::optional<uint64_t>> parsePayload(TextCursor& in) {
-  if (!in.eat("(")) return std::optional<uint64_t>();
+  if (!in.eat(":")) return std::optional<uint64_t>();
   std::string_view digits = in.word([](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
   uint64_t bits = 0;
   if (digits.substr(0, 2) != "0x") return in.fail("expected the bits of a NaN as 0x...");
   auto [end, error] = std::from_chars(digits.data() + 2, digits.data() + digits.size(), bits, 16);
   if (error != std::errc() || end != digits.data() + digits.size())
     return in.fail("expected the bits of a NaN as 0x...");
-  LOCUTION_RETURN_IF_ERROR(in.expect(")"));
   return std::optional<uint64_t>(bits);
 }
 

@@ -9,7 +9,7 @@
 
 namespace locution::graph {
 
-/// "1.0", "0.1", "-0.0", "inf", "nan", "nan(0x7ff8000000000001)"; shortest that reads back to the same bits.
+/// "1.0", "0.1", "-0.0", "inf", "nan", "nan:0x7ff8000000000001"; shortest that reads back to the same bits.
 std::string floatText(double value);
 /// "[1.0, 2.0]", a scalar without brackets; "#3f8a..." (its hash) above `maxElements` elements.
 std::string elementsText(const Tensor& tensor, int64_t maxElements);

@@ -42,6 +42,10 @@ void Patch::noteQuantisation(ValueId id) {
     graph_.quantised_.erase(id);
 }
 
+void Patch::noteConstant(ValueId id) {
+  if (value(id).region != graph_.mainRegion()) graph_.innerConstants_[value(id).region].push_back(id);
+}
+
 ValueId Patch::newValue(const std::string& stem, ValueType type, RegionId region) {
   ValueId id{graph_.valueCount()};
   graph_.values_.emplace_back();
@@ -129,6 +133,7 @@ ValueId Patch::addConstant(const std::string& name, Tensor tensor, RegionId regi
   type.shape = tensor.shape();
   ValueId id = newValue(name.empty() ? "const" : name, std::move(type), region);
   value(id).constant = std::move(tensor);
+  noteConstant(id);
   return id;
 }
 

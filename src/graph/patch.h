@@ -90,6 +90,7 @@ class Patch {
   void claimName(ValueId value, std::string name);
   void freeName(ValueId value);
   void noteQuantisation(ValueId value);
+  void noteConstant(ValueId value);
   void link(NodeId node, ValueId value);
   void unlink(NodeId node, ValueId value);
   void linkOutput(RegionId region, ValueId value);

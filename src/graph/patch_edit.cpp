@@ -57,6 +57,7 @@ void Patch::makeConstant(ValueId id, Tensor tensor) {
   // In any other layout the tensor's dims are physical ones.
   if (changed.type.layout.isRowMajor()) changed.type.shape = tensor.shape();
   changed.constant = std::move(tensor);
+  noteConstant(id);
 }
 
 void Patch::releaseConstant(ValueId id) {
@@ -111,8 +112,10 @@ void Patch::moveToEnd(NodeId id, RegionId target) {
   for (NodeId n : moved)
     for (ValueId v : node(n).inputs) {
       link(n, v);
-      if (v.isValid() && value(v).isConstant() && !graph_.encloses(value(v).region, node(n).parent))
+      if (v.isValid() && value(v).isConstant() && !graph_.encloses(value(v).region, node(n).parent)) {
         value(v).region = target;
+        noteConstant(v);
+      }
     }
 }
 
@@ -166,6 +169,9 @@ void Patch::kill(NodeId id, std::vector<ValueId>& released) {
       if (v.isValid()) freeName(v);
     for (RegionId r : dead.regions) {
       for (ValueId v : region(r).inputs) freeName(v);
+      for (ValueId v : graph_.innerConstants_[r])
+        if (value(v).region == r && !graph_.isUsed(v)) releaseConstant(v);
+      graph_.innerConstants_.erase(r);
       Region gone;
       gone.owner = n;  // still asked for when users are compared
       gone.dead = true;
