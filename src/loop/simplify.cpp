@@ -189,6 +189,7 @@ class Simplifier : public Mutator {
     }
     Binding binding(*this, l.var.get(), factsOf(value));
     Expr body = mutate(l.body);
+    if (!usesVar(body, l.var.get())) return body;
     return value == l.value && body == l.body ? e : let(l.var, value, body);
   }
 

@@ -51,8 +51,9 @@ class Variance {
         break;
       case ExprKind::LetExpr: {
         auto* l = as<LetExpr>(e);
-        if (varies(l->value)) mark(l->var.get());
-        result = varies(l->body);
+        child(l->value);
+        if (result) mark(l->var.get());
+        child(l->body);
         break;
       }
       case ExprKind::Load: {
