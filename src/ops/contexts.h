@@ -38,6 +38,8 @@ class GraphInferContext : public InferContext {
   Dim freshDim() override;
 
   const InferredTypes& types() const { return types_; }
+  /// For the ops whose outputs depend on their regions.
+  const graph::Graph& graph() const { return graph_; }
 
  private:
   const graph::Graph& graph_;
