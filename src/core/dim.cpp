@@ -54,7 +54,7 @@ bool before(const Term& a, const Term& b) {
 }
 
 Terms normalised(Terms terms) {
-  std::stable_sort(terms.begin(), terms.end(), before);
+  std::sort(terms.begin(), terms.end(), before);
   Terms out;
   for (Term& term : terms) {
     term.coefficient = std::max(term.coefficient, -kMax);  // symmetric, so that it can be negated

@@ -137,7 +137,7 @@ void Patch::reorder(RegionId id, std::vector<NodeId> nodes) {
   read.erase(std::unique(read.begin(), read.end()), read.end());
   for (ValueId v : read)
     if (v.isValid())
-      std::stable_sort(users(v).begin(), users(v).end(), [&](NodeId a, NodeId b) { return graph_.isBefore(a, b); });
+      std::sort(users(v).begin(), users(v).end(), [&](NodeId a, NodeId b) { return graph_.isBefore(a, b); });
 }
 
 bool Patch::hasUsedOutput(NodeId id) const {
