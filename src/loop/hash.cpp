@@ -178,7 +178,10 @@ uint64_t hash(const Computation& c) {
     parts.push_back(h.buffer(*b));
     h.bind(b.get());
   };
-  for (const BufferRef& b : c.inputs) define(b);
+  for (const BufferRef& b : c.inputs) {
+    define(b);
+    parts.push_back(std::find(c.constants.begin(), c.constants.end(), b) != c.constants.end());
+  }
   for (const BufferRef& b : c.outputs) define(b);
   for (const Stage& s : c.stages) {
     if (std::find(c.outputs.begin(), c.outputs.end(), s.out) == c.outputs.end()) define(s.out);

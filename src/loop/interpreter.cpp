@@ -217,10 +217,9 @@ class TapeCompiler {
     AccessPlan& plan = accesses_.emplace_back();
     plan.buffer = it->second;
     plan.lanes = lanes;
-    for (const Expr& i : indices) {
-      LOCUTION_ASSIGN_OR_RETURN(const Word* x, expr(i));
-      plan.indices.push_back(x);
-      plan.vectorIndex.push_back(i->type.lanes > 1);
+    for (size_t d = 0; d < indices.size(); ++d) {
+      LOCUTION_ASSIGN_OR_RETURN(const Word* x, expr(indices[d]));
+      plan.indices.push_back({x, plan.buffer->extents[d], plan.buffer->strides[d], indices[d]->type.lanes > 1});
     }
     if (mask) {
       LOCUTION_ASSIGN_OR_RETURN(plan.mask, expr(mask));
@@ -312,12 +311,13 @@ class TapeCompiler {
 Status interpret(const Function& f, std::vector<Tensor>& params, const InterpretOptions& options) {
   if (params.size() != f.params.size())
     return Status::error("function " + f.name + " takes " + std::to_string(f.params.size()) + " tensors, not " + std::to_string(params.size()));
+  auto typeOf = [](DType type, const std::vector<int64_t>& dims) { return std::string(dtypeName(type)) + "[" + Shape::of(dims).str() + "]"; };
   TapeCompiler tape(options.float64);
   for (size_t i = 0; i < params.size(); ++i) {
     const Buffer& b = *f.params[i];
     if (!params[i].isValid() || params[i].dtype() != b.element.dtype || params[i].dims() != extents(b) || b.element.lanes != 1)
-      return Status::error("tensor " + std::to_string(i) + " is not the " + std::string(dtypeName(b.element.dtype)) +
-                           Shape::of(extents(b)).str() + " that buffer " + b.name + " is");
+      return Status::error("tensor " + std::to_string(i) + " is " + typeOf(params[i].dtype(), params[i].dims()) + ", but buffer " + b.name +
+                           " is " + typeOf(b.element.dtype, extents(b)));
     DTypeClass kind = dtypeClass(b.element.dtype);
     if (kind == DTypeClass::String || kind == DTypeClass::Complex)
       return Status::error("buffer " + b.name + ": loops don't handle " + std::string(dtypeName(b.element.dtype)));

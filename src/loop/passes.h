@@ -38,7 +38,7 @@ Stmt substitute(const Stmt& s, const Substitution& map);
 Expr replaceLoads(const Expr& e, const Buffer* buffer, const std::function<Expr(const Load&)>& make);
 bool usesVar(const Expr& e, const Var* var);
 bool readsBuffer(const Expr& e, const Buffer* buffer);
-/// Same structure; variables and buffers by identity.
+/// Same structure; variables and buffers by identity, so hashes hold within one process only.
 bool sameExpr(const Expr& a, const Expr& b);
 uint64_t structuralHash(const Expr& e);
 
@@ -59,7 +59,10 @@ bool splitAffine(const Expr& e, const Var* var, Expr* base, int64_t* coefficient
 bool bounds(const Expr& e, const Ranges& ranges, Range* out);
 
 /// Turns Vector loops (constant extents) into vector expressions: the loop variable becomes a Ramp, what depends on it becomes a
-/// vector; register buffers written in the loop must have been given vector elements by the scheduler or get an inner dim.
+/// vector. Buffers allocated inside get vector elements (an inner dim where lanes index them apart); stack and register buffers
+/// outside that are only touched by whole aligned vectors get them too: acc[r, ramp(16*j, 1, 16)] becomes acc[r, j]. Conditions
+/// become masks. A loop without a vector form (a sum into one place, inner bounds that vary) becomes Serial. Buffer identities
+/// change, so the whole body of a function must be handed over.
 Stmt vectorise(const Stmt& s);
 
 std::string print(const Expr& e);

@@ -1,5 +1,6 @@
 // Loop IR as text for people; parse.cpp reads it back. Names are made unique among those in scope, so the text of a function
 // says all that its meaning needs: printing what was parsed gives the same text.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -103,7 +104,9 @@ class Printer {
     out_ = "computation " + titleText(c.name) + "(";
     for (size_t i = 0; i < c.inputs.size(); ++i) {
       std::string type = bufferType(*c.inputs[i]);
-      out_ += (i ? ", " : "") + bind(c.inputs[i].get(), c.inputs[i]->name) + ": " + type;
+      bool known = std::find(c.constants.begin(), c.constants.end(), c.inputs[i]) != c.constants.end();
+      out_ += std::string(i ? ", " : "") + (known ? "constant " : "");
+      out_ += bind(c.inputs[i].get(), c.inputs[i]->name) + ": " + type;
     }
     out_ += ") -> (";
     for (size_t i = 0; i < c.outputs.size(); ++i) out_ += (i ? ", " : "") + name(c.outputs[i].get(), c.outputs[i]->name);

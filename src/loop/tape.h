@@ -29,11 +29,15 @@ struct BufferPlan {
   std::vector<Word> words;     ///< others
 };
 
-/// Index operands of a load or a store.
+/// One index of a load or a store, with its dim's extent and stride.
+struct IndexPlan {
+  const Word* at = nullptr;
+  int64_t extent = 0, stride = 0;
+  int64_t step = 0;  ///< between lanes: 1 where the index has the access's lanes, else 0
+};
 struct AccessPlan {
   BufferPlan* buffer = nullptr;
-  std::vector<const Word*> indices;
-  std::vector<int> vectorIndex;  ///< 1 where the index has the access's lanes
+  std::vector<IndexPlan> indices;
   const Word* mask = nullptr;
   int lanes = 1;
 };

@@ -140,18 +140,19 @@ Ins* reduce(Ins* i, Machine&) {
   return i + 1;
 }
 
+__attribute__((noinline, cold)) int64_t outside(const AccessPlan& p, size_t dim, int64_t x, Machine& m) {
+  m.error = "index " + std::to_string(x) + " of dim " + std::to_string(dim) + " of buffer " + p.buffer->buffer->name + " is outside its extent " +
+            std::to_string(p.indices[dim].extent);
+  return -1;
+}
+
 /// The element that lane `lane` of an access names, or -1 after noting the error.
-int64_t elementOf(const AccessPlan& p, int lane, Machine& m) {
-  const BufferPlan& b = *p.buffer;
+inline int64_t elementOf(const AccessPlan& p, int64_t lane, Machine& m) {
   int64_t element = 0;
-  for (size_t d = 0; d < p.indices.size(); ++d) {
-    int64_t x = p.indices[d][p.vectorIndex[d] ? lane : 0].i;
-    if (static_cast<uint64_t>(x) >= static_cast<uint64_t>(b.extents[d])) {
-      m.error = "index " + std::to_string(x) + " of dim " + std::to_string(d) + " of buffer " + b.buffer->name + " is outside its extent " +
-                std::to_string(b.extents[d]);
-      return -1;
-    }
-    element += x * b.strides[d];
+  for (const IndexPlan& d : p.indices) {
+    int64_t x = d.at[lane * d.step].i;
+    if (static_cast<uint64_t>(x) >= static_cast<uint64_t>(d.extent)) return outside(p, static_cast<size_t>(&d - p.indices.data()), x, m);
+    element += x * d.stride;
   }
   return element;
 }
