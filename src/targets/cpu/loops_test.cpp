@@ -1,5 +1,7 @@
 // Random loop nests against the interpreter. Values are small integers, also in float32, so that results are exact whatever is
 // contracted to multiply-adds.
+#include <functional>
+
 #include "loop/interpreter.h"
 #include "loop/passes.h"
 #include "targets/cpu/kernel_test_util.h"
@@ -178,6 +180,52 @@ TEST(Loops, RandomNests) {
           ADD_FAILURE() << target.cpu << " seed " << seed << ": " << f.params[i]->name << "[" << at << "] is "
                         << params[i].elementAsDouble(at) << ", not " << expected[i].elementAsDouble(at) << "\n" << loop::print(f);
           return;
+        }
+      }
+    }
+  }
+}
+
+// Comparisons of ramps, which become masks of the first lanes, for every position of the edge.
+TEST(Loops, RampComparisons) {
+  for (const TargetSpec& target : runnableTargets()) {
+    for (int lanes : {4, 16, 32}) {
+      auto edge = loop::makeBuffer("edge", {DType::I64, 1}, {1});
+      loop::Function f;
+      f.name = "compare";
+      f.params = {edge};
+      std::vector<loop::Stmt> stores;
+      std::vector<std::function<bool(int64_t, int64_t)>> expected;
+      Expr at = loop::load(edge, {loop::index(0)});
+      for (int64_t step : {1, -1, 0, 2}) {
+        for (bool orEqual : {false, true}) {
+          for (bool swapped : {false, true}) {
+            // Hidden from the makers of expressions, which would fold or turn the comparison around.
+            Expr ramp = std::make_shared<loop::Ramp>(loop::index(3), loop::index(step), lanes);
+            Expr scalar = std::make_shared<loop::Broadcast>(at, lanes);
+            auto op = orEqual ? BinaryOp::Le : BinaryOp::Lt;
+            Expr mask = std::make_shared<loop::Binary>(op, loop::Type{DType::Bool, lanes}, swapped ? scalar : ramp, swapped ? ramp : scalar);
+            auto out = loop::makeBuffer("out", {DType::Bool, 1}, {lanes});
+            stores.push_back(loop::store(out, {loop::ramp(loop::index(0), loop::index(1), lanes)}, mask));
+            f.params.push_back(out);
+            expected.push_back([=](int64_t lane, int64_t e) {
+              int64_t a = 3 + lane * step, b = e;
+              if (swapped) std::swap(a, b);
+              return orEqual ? a <= b : a < b;
+            });
+          }
+        }
+      }
+      f.outputCount = stores.size();
+      f.body = loop::block(stores);
+      for (int64_t e : {-100, -30, -14, -13, -12, 0, 1, 2, 3, 4, 5, 17, 18, 19, 20, 34, 35, 36, 100}) {
+        std::vector<Tensor> params = {Tensor::vectorI64({e})};
+        for (size_t k = 0; k < expected.size(); ++k) params.emplace_back(DType::Bool, std::vector<int64_t>{lanes});
+        ASSERT_TRUE(runKernel(target, f, params));
+        for (size_t k = 0; k < expected.size(); ++k) {
+          for (int64_t lane = 0; lane < lanes; ++lane) {
+            EXPECT_EQ(params[k + 1].elementAsInt(lane) != 0, expected[k](lane, e)) << target.cpu << " case " << k << " lane " << lane << " edge " << e;
+          }
         }
       }
     }

@@ -29,9 +29,10 @@ constexpr const char* kFeatures[] = {
     "avx",         "avx10.1",     "avx10.2",    "avx2",       "avx512bf16",  "avx512bitalg",       "avx512bw",        "avx512cd",
     "avx512dq",    "avx512f",     "avx512fp16", "avx512ifma", "avx512vbmi",  "avx512vbmi2",        "avx512vl",        "avx512vnni",
     "avx512vp2intersect", "avx512vpopcntdq", "avxifma", "avxneconvert", "avxvnni", "avxvnniint16", "avxvnniint8", "bmi",
-    "bmi2",        "ccmp",        "cf",         "egpr",       "f16c",        "fma",                "fma4",            "gfni",
-    "lzcnt",       "movbe",       "ndd",        "nf",         "popcnt",      "ppx",                "push2pop2",       "sse3",
-    "sse4.1",      "sse4.2",      "ssse3",      "tbm",        "xop",         "zu"};
+    "bmi2",        "f16c",        "fma",        "fma4",       "gfni",        "lzcnt",              "movbe",           "popcnt",
+    "sse3",        "sse4.1",      "sse4.2",     "ssse3",      "tbm",         "xop"};
+// What some CPU names imply and no kernel gains from; never used, so that running a kernel never asks for them.
+constexpr const char* kUnused[] = {"ccmp", "cf", "egpr", "ndd", "nf", "ppx", "push2pop2", "zu"};
 
 // Nominal clock of built-in profiles.
 constexpr double kGigahertz = 3.0;
@@ -145,16 +146,17 @@ Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const TargetSpec&
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, message);
   if (!target) return Status::error("target " + quoted(spec.triple) + ": " + message);
   auto listed = splitFeatures(spec.features);
-  std::string features;
+  std::vector<std::string> switches;
+  for (const char* feature : kUnused) switches.push_back(std::string("-") + feature);
   for (const char* feature : kFeatures) {
-    if (!listed.contains(feature)) features += std::string(features.empty() ? "-" : ",-") + feature;
+    if (!listed.contains(feature)) switches.push_back(std::string("-") + feature);
   }
-  for (const std::string& feature : listed) features += (features.empty() ? "+" : ",+") + feature;
+  for (const std::string& feature : listed) switches.push_back("+" + feature);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   options.EmulatedTLS = false;
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, spec.cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      triple, spec.cpu, join(switches, ","), options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   if (!machine) return Status::error("target " + quoted(spec.triple) + " can't be made");
   return machine;
 }
