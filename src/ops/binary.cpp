@@ -99,7 +99,19 @@ Status inferPow(InferContext& c) {
   return inferBroadcast(c, c.input(0).dtype);
 }
 Status inferBitwise(InferContext& c) { return inferSame(c, 2, isInteger, "an integer type"); }
-Status inferLogical(InferContext& c) { return inferSame(c, 2, isBool, "bool"); }
+Status inferLogical(InferContext& c) {
+  LOCUTION_RETURN_IF_ERROR(inferSame(c, 2, isBool, "bool"));
+  const std::string& op = c.node().op;
+  propagateDims(c, [&](const std::vector<Dim>& a) -> std::optional<Dim> {
+    // One side may decide.
+    for (const Dim& d : a)
+      if (d.isKnown() && ((op == "And" && d.value() == 0) || (op == "Or" && d.value() != 0))) return Dim(op == "Or" ? 1 : 0);
+    if (!a[0].isKnown() || !a[1].isKnown()) return std::nullopt;
+    bool x = a[0].value() != 0, y = a[1].value() != 0;
+    return Dim(op == "And" ? x && y : op == "Or" ? x || y : x != y);
+  });
+  return Status::ok();
+}
 Status inferBitShift(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needOneOf("direction", c.node().stringAttr("direction", ""), {"LEFT", "RIGHT"}));
   return inferBitwise(c);

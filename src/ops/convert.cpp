@@ -60,6 +60,14 @@ Expr convert(DType type, const Expr& value, bool saturate, RoundMode round) {
   DType from = value->type.dtype;
   if (from == type) return value;
   if (type == DType::F8E8M0) return toE8M0(value, saturate, round);
+  // Integers of less than a byte drop high bits of the truncated number; a float4 has no NaN, which becomes -0.
+  if (isFloat(from) && isInteger(type) && isSubByte(type)) return loop::cast(type, loop::cast(DType::I32, value));
+  if (isFloat(from) && type == DType::F4E2M1) {
+    Expr x = loop::cast(from == DType::F64 ? DType::F64 : DType::F32, value);
+    return loop::cast(type, shared(x, [](const Expr& v) {
+                        return loop::select(loop::call("isnan", {v}), loop::floatImm(v->type.dtype, -0.0), v);
+                      }));
+  }
   bool eightBits = isFloat(type) && dtypeBits(type) == 8;
   if (!eightBits) return loop::cast(type, value);
   Expr wide = from == DType::F64 ? value : loop::cast(DType::F32, value);
