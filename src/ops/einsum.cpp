@@ -169,7 +169,8 @@ Status computeEinsum(ComputeContext& c) {
   Operand joined{c.inputBuffer(0), e.operands[0]};
   for (size_t next = 1; next < std::max<size_t>(2, e.operands.size()); ++next) {
     bool binary = next < e.operands.size(), last = next + 1 >= e.operands.size();
-    std::vector<Operand> sides{joined};
+    std::vector<Operand> sides;
+    sides.push_back(joined);
     if (binary) sides.push_back({c.inputBuffer(next), e.operands[next]});
     // What stays: the output's labels, or in the middle those that something later needs.
     Labels keep = last ? e.output : Labels{}, reduce;

@@ -188,11 +188,28 @@ bool mergeEpilogue(Computation* c, size_t reductionIndex) {
   return true;
 }
 
+// Temporaries may come to cross a cut: they are global until `apply` finds that they live within a kernel's shared loops.
+void globaliseTemporaries(Computation* c) {
+  for (Stage& s : c->stages) {
+    if (s.out->scope == Scope::Global) continue;
+    auto global = std::make_shared<Buffer>(*s.out);
+    global->scope = Scope::Global;
+    const Buffer* old = s.out.get();
+    auto make = [&](const Load& l) { return load(global, l.indices); };
+    for (Stage& reader : c->stages) {
+      reader.body = replaceLoads(reader.body, old, make);
+      if (reader.epilogue) reader.epilogue = replaceLoads(reader.epilogue, old, make);
+    }
+    s.out = global;
+  }
+}
+
 }  // namespace
 
 Computation fuseStages(const Computation& computation) {
   Computation c = computation;
   if (c.raw) return c;
+  globaliseTemporaries(&c);
   for (Stage& s : c.stages) {
     Ranges ranges = rangesOf(s);
     s.body = simplify(s.body, ranges);

@@ -1,0 +1,24 @@
+#include <algorithm>
+
+#include "driver/prepare.h"
+#include "graph/patch.h"
+#include "passes/specialise.h"
+#include "support/strings.h"
+
+namespace locution::driver {
+
+Status specialiseInputs(graph::Graph& graph, const CompileOptions& options) {
+  graph::Patch patch(graph);
+  std::vector<graph::ValueId> frozen;
+  LOCUTION_RETURN_IF_ERROR(passes::specialise(patch, options.inputShapes, options.inputValues, &frozen));
+  LOCUTION_RETURN_IF_ERROR(passes::needStaticInputs(graph));
+  std::vector<std::string> open;
+  for (graph::ValueId v : passes::shapeInputs(graph))
+    if (std::find(frozen.begin(), frozen.end(), v) == frozen.end()) open.push_back("'" + graph.value(v).name + "'");
+  if (!open.empty())
+    return Status::error("the values of input" + std::string(open.size() > 1 ? "s " : " ") + join(open, ", ") +
+                         " decide shapes: give them as files (--input NAME=FILE, or --value NAME=FILE for compile)");
+  return Status::ok();
+}
+
+}  // namespace locution::driver

@@ -1,0 +1,56 @@
+// The command line: parses flags, runs one subcommand, turns a Status into a message and an exit code (0, 1; 70 for our bugs).
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <new>
+
+#include "options.h"
+
+namespace {
+
+struct Command {
+  const char* name;
+  char letter;
+  const char* help;
+  locution::Status (*run)(const locution::tools::Options&);
+  bool takesModel;
+};
+
+constexpr Command kCommands[] = {
+    {"run", 'R', "run a model once on given or random input", locution::tools::runCommand, true},
+    {"bench", 'B', "time a model", locution::tools::benchCommand, true},
+    {"compile", 'C', "write a compiled model (.loc)", locution::tools::compileCommand, true},
+    {"show", 'S', "print a stage of the compilation", locution::tools::showCommand, true},
+    {"verify", 'V', "compare every kernel with the reference interpreter", locution::tools::verifyCommand, true},
+    {"machine", 'M', "measure this machine and write its profile", locution::tools::machineCommand, false},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Locution compiles trained networks (ONNX) to machine code and runs them."};
+  app.set_version_flag("--version", LOCUTION_VERSION);
+  app.require_subcommand(1);
+  locution::tools::Options options;
+  for (const Command& c : kCommands) {
+    CLI::App* sub = app.add_subcommand(c.name, c.help);
+    if (c.takesModel) sub->add_option("MODEL", options.model, "a .onnx or .loc file")->required();
+    locution::tools::addFlags(*sub, options, c.letter);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 1;
+  }
+  for (const Command& c : kCommands) {
+    if (!app.got_subcommand(c.name)) continue;
+    try {
+      locution::Status s = c.run(options);
+      if (s.isOk()) return 0;
+      std::fprintf(stderr, "locution %s: %s\n", c.name, s.message().c_str());
+    } catch (const std::bad_alloc&) {
+      std::fprintf(stderr, "locution %s: not enough memory\n", c.name);
+    }
+    return 1;
+  }
+  return 1;
+}

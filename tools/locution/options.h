@@ -1,0 +1,48 @@
+// The command line's options and how they become the compiler's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "driver/compiler.h"
+#include "support/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace locution::tools {
+
+struct Options {
+  std::string model;
+  std::vector<std::string> inputs, shapes, values, disabledPasses, dumpAfter;
+  std::string outputDir, outputFormat = "npy", outputFile;
+  int threads = 1, jobs = 0;
+  std::string triple, cpu = "native", machine, scheduler = "baseline", records, cache = "off";
+  bool strict = false;
+  uint64_t seed = 0;
+  double warmupMs = 300, duration = 3;
+  bool profile = false, blocks = false;
+  std::string json, stage = "fused", kernel;
+  bool timePasses = false, verbose = false;
+};
+
+/// Adds the flags of flags.inc that the command (one letter of that table) takes.
+void addFlags(CLI::App& app, Options& options, char command);
+/// Errors: a malformed --shape, a file that can't be read, a flag whose feature isn't there.
+Result<driver::CompileOptions> compileOptions(const Options& options);
+/// Prints --dump-ir-after to standard error, warnings and --time-passes.
+void report(const driver::Compiled& compiled, const Options& options);
+/// A progress line on a terminal, after the first second.
+driver::Progress terminalProgress();
+
+// One function a subcommand; exit code 0, or a Status that main prints.
+Status runCommand(const Options& options);
+Status benchCommand(const Options& options);
+Status compileCommand(const Options& options);
+Status showCommand(const Options& options);
+Status verifyCommand(const Options& options);
+Status machineCommand(const Options& options);
+
+}  // namespace locution::tools
