@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kDeepestCall = 32;
 constexpr size_t kLongestPrefix = 128;
+constexpr int64_t kNodeBytes = 256;
 
 std::string keyOf(std::string_view domain, const std::string& name, const std::string& overload) {
   return std::string(canonicalDomain(domain)) + "::" + name + "::" + overload;
@@ -35,6 +36,8 @@ Status ModelImporter::inlineFunction(onnx::NodeProto& node, onnx::FunctionProto&
                          std::to_string(node.output_size()) + " outputs, the function has " +
                          std::to_string(function.input_size()) + " and " + std::to_string(function.output_size()));
 
+  int64_t entries = function.input_size() + function.attribute_proto_size() + function.opset_import_size();
+  LOCUTION_RETURN_IF_ERROR(countInlined(entries * kNodeBytes, scope));
   Frame frame;
   frame.isFunction = true;
   frame.depth = scope.frame->depth + 1;
@@ -78,6 +81,13 @@ Status ModelImporter::inlineFunction(onnx::NodeProto& node, onnx::FunctionProto&
     bindOutput(node.output(i), *value, firstOwn, taken, scope, body.sourceIndex);
   }
   return Status::ok();
+}
+
+Status ModelImporter::countInlined(int64_t bytes, const Scope& scope) {
+  inlinedNodes_ += 1 + bytes / kNodeBytes;
+  if (inlinedNodes_ <= options_.maxInlinedNodes) return Status::ok();
+  return Status::error(scope.where + "functions unfold to more than " + std::to_string(options_.maxInlinedNodes) +
+                       " nodes");
 }
 
 void ModelImporter::bindOutput(const std::string& name, ValueId value, int32_t firstOwn, std::set<int32_t>& taken,

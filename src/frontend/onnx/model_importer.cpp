@@ -72,12 +72,12 @@ Status ModelImporter::readImports(const google::protobuf::RepeatedPtrField<onnx:
     if (!fresh && at->second != import.version())
       return Status::error("opset of domain " + named(domain) + " is imported as " + std::to_string(at->second) +
                            " and as " + std::to_string(import.version()));
-    if (!domain.empty()) continue;
-    std::string known = ", supported are " + std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset);
-    if (import.version() > kNewestOpset)
-      return Status::error("opset " + std::to_string(import.version()) + " is too new" + known);
-    if (import.version() < kOldestOpset)
-      return Status::error("opset " + std::to_string(import.version()) + " is too old" + known);
+    if (import.version() <= 0)
+      return Status::error("opset " + std::to_string(import.version()) + " of domain " + named(domain) +
+                           " makes no sense");
+    if (domain.empty() && import.version() > kNewestOpset)
+      return Status::error("opset " + std::to_string(import.version()) + " is too new, supported are " +
+                           std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset));
   }
   return Status::ok();
 }
@@ -201,14 +201,13 @@ Status ModelImporter::importNodes(Nodes& nodes, const std::unordered_set<std::st
 }
 
 Status ModelImporter::importNode(onnx::NodeProto& node, int index, Scope& scope) {
-  if (scope.frame->isFunction && ++inlinedNodes_ > options_.maxInlinedNodes)
-    return Status::error(scope.where + "functions unfold to more than " + std::to_string(options_.maxInlinedNodes) +
-                         " nodes");
+  if (scope.frame->isFunction) LOCUTION_RETURN_IF_ERROR(countInlined(static_cast<int64_t>(node.ByteSizeLong()), scope));
   std::string_view domain = canonicalDomain(node.domain());
   std::string description = nodeText(node, index, scope);
   auto function = functions_.find(std::string(domain) + "::" + node.op_type() + "::" + node.overload());
   if (function != functions_.end()) return inlineFunction(node, *function->second, description, index, scope);
 
+  if (node.output_size() == 0) return Status::error(description + ": it has no outputs");
   int64_t opset = opsetOf(domain, scope);
   if (opset == 0 && domain.empty()) return Status::error(description + ": the model imports no opset of ai.onnx");
   NodeContext::Inputs inputs;
@@ -224,8 +223,10 @@ Status ModelImporter::importNode(onnx::NodeProto& node, int index, Scope& scope)
   const OpRow* row = findRow(domain, node.op_type(), domain.empty() ? opset : 1, firstSince);
   if (row == nullptr) {
     NodeContext context(*this, scope, node, description, opset, sourceIndex, std::move(inputs), {});
-    return context.unsupported(firstSince == 0 ? "unknown operator"
-                                               : "it exists from opset " + std::to_string(firstSince) + " on");
+    if (firstSince == 0) return context.unsupported("unknown operator");
+    return context.unsupported(firstSince <= kOldestOpset
+                                   ? "its form before opset " + std::to_string(kOldestOpset) + " is not supported"
+                                   : "it exists from opset " + std::to_string(firstSince) + " on");
   }
   if (Status s = checkArity(*row, given, static_cast<size_t>(node.output_size())); !s)
     return s.withContext(description);

@@ -40,6 +40,8 @@ class ModelImporter {
   Status importNode(onnx::NodeProto& node, int index, Scope& scope);
   Status inlineFunction(onnx::NodeProto& node, onnx::FunctionProto& function, const std::string& description, int index,
                         Scope& scope);
+  /// Functions that call functions multiply: what is copied by inlining is counted (a node, or what is as large).
+  Status countInlined(int64_t bytes, const Scope& scope);
   /// A graph attribute's initializers and nodes in `child`, which has its inputs already; gives its outputs.
   Result<std::vector<ValueId>> importBody(onnx::GraphProto& graph, Scope& child);
   Result<ImportedRegion> importRegion(const AttrSource& source, std::string_view attribute, graph::NodeId owner,

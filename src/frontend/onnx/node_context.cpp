@@ -75,7 +75,7 @@ graph::NodeId NodeContext::append(const std::string& op, Inputs inputs, graph::A
   unknown.shape = Shape::unranked();
   node.types.assign(outputs, unknown);
   node.names = std::move(names);
-  node.name = scope_.frame->prefix + node_.name();
+  node.name = scope_.frame->prefix + (scope_.frame->isFunction ? node_.name().substr(0, 128) : node_.name());
   node.sourceIndex = sourceIndex_;
   return patch().append(region_, std::move(node));
 }

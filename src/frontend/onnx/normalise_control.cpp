@@ -1,4 +1,6 @@
 // If, Loop, Scan and SequenceMap: graphs in attributes become regions.
+#include <algorithm>
+
 #include "frontend/onnx/messages.h"
 #include "frontend/onnx/normalise.h"
 
@@ -53,8 +55,33 @@ Status scan(NodeContext& c) {
   return addCheckedRegion(c, "body", node, inputs, c.outputCount());
 }
 
-/// Opset 8 scanned every item of a batch by itself, each with a length of its own.
-Status scan8(NodeContext& c) { return c.unsupported("the Scan of opset 8"); }
+/// Opset 8 scanned every item of a batch by itself: a Scan over the batch whose body is the Scan over the sequence.
+Status scan8(NodeContext& c) {
+  if (c.has(0)) return c.unsupported("the input sequence_lens");
+  NodeContext::Inputs items(c.inputs().begin() + std::min<size_t>(1, c.inputs().size()), c.inputs().end());
+  for (size_t i = 0; i < items.size(); ++i)
+    if (!items[i].isValid()) return Status::error("input " + std::to_string(i + 1) + " is left out");
+  int64_t scanned = c.intAttr("num_scan_inputs", 0);
+  if (scanned < 1 || scanned > static_cast<int64_t>(items.size()) ||
+      c.outputCount() + static_cast<size_t>(scanned) < items.size())
+    return Status::error("num_scan_inputs is " + std::to_string(scanned) + ", it has " + std::to_string(items.size()) +
+                         " inputs and " + std::to_string(c.outputCount()) + " outputs");
+  graph::Attrs outerAttrs, innerAttrs;
+  outerAttrs["num_scan_inputs"] = static_cast<int64_t>(items.size());
+  innerAttrs["num_scan_inputs"] = scanned;
+  if (c.hasAttr("directions")) innerAttrs["scan_input_directions"] = c.intsAttr("directions");
+  NodeId outer = c.finish("Scan", items, std::move(outerAttrs));
+  graph::RegionId region = c.patch().addRegion(outer);
+  ValueType unknown;
+  unknown.shape = Shape::unranked();
+  NodeContext::Inputs item;
+  for (size_t i = 0; i < items.size(); ++i)
+    item.push_back(c.patch().addInput(region, c.patch().freshName("Scan/item"), unknown));
+  c.setRegion(region);
+  std::vector<ValueId> results = c.addMany("Scan", item, std::move(innerAttrs), c.outputCount());
+  c.patch().setRegionOutputs(region, results);
+  return addCheckedRegion(c, "body", c.patch().graph().value(results[0]).producer, items.size(), c.outputCount());
+}
 
 /// A Loop over the first sequence that appends to a sequence an output.
 Status sequenceMap(NodeContext& c) {
