@@ -16,10 +16,10 @@ constexpr int kDTypes =
 
 // Indexed by TensorProto.DataType.
 constexpr std::optional<DType> kOnnxTypes[] = {
-    std::nullopt,     DType::F32,     DType::U8,         DType::I8,    DType::U16,        DType::I16,    DType::I32,
-    DType::I64,       DType::String,  DType::Bool,       DType::F16,   DType::F64,        DType::U32,    DType::U64,
-    DType::C64,       DType::C128,    DType::BF16,       DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::F8E5M2,
-    DType::F8E5M2FNUZ, DType::U4,     DType::I4,         DType::F4E2M1, DType::F8E8M0,    DType::U2,     DType::I2};
+    std::nullopt, DType::F32,    DType::U8,     DType::I8,       DType::U16,        DType::I16,    DType::I32,
+    DType::I64,   DType::String, DType::Bool,   DType::F16,      DType::F64,        DType::U32,    DType::U64,
+    DType::C64,   DType::C128,   DType::BF16,   DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::F8E5M2, DType::F8E5M2FNUZ,
+    DType::U4,    DType::I4,     DType::F4E2M1, DType::F8E8M0,   DType::U2,         DType::I2};
 
 template <typename T>
 const T* find(const Attrs& attrs, std::string_view key) {
@@ -55,13 +55,20 @@ std::vector<std::string> readTexts(ByteReader& in, size_t count) {
 
 Attr readAttr(ByteReader& in) {
   switch (in.enumerator<int>(static_cast<int>(std::variant_size_v<Attr>))) {
-    case 0: return in.number<int64_t>();
-    case 1: return in.number<double>();
-    case 2: return in.text();
-    case 3: return in.numbers<int64_t>();
-    case 4: return in.numbers<double>();
-    case 5: return readTexts(in, in.count(8));
-    default: return readTensor(in);
+    case 0:
+      return in.number<int64_t>();
+    case 1:
+      return in.number<double>();
+    case 2:
+      return in.text();
+    case 3:
+      return in.numbers<int64_t>();
+    case 4:
+      return in.numbers<double>();
+    case 5:
+      return readTexts(in, in.count(8));
+    default:
+      return readTensor(in);
   }
 }
 
@@ -73,7 +80,8 @@ int64_t checkedBytes(DType dtype, const std::vector<int64_t>& dims) {
   for (int64_t d : dims)
     if (d < 0 || __builtin_mul_overflow(elements, d, &elements)) return -1;
   int64_t bits = 0;
-  if (__builtin_mul_overflow(elements, int64_t{dtypeBits(dtype)}, &bits) || bits > kLimit || elements > kLimit) return -1;
+  if (__builtin_mul_overflow(elements, int64_t{dtypeBits(dtype)}, &bits) || bits > kLimit || elements > kLimit)
+    return -1;
   return dtypeBytes(dtype, elements);
 }
 
@@ -141,8 +149,12 @@ std::string textAttr(const Attrs& attrs, std::string_view key, std::string_view 
   return valueOr(attrs, key, std::string(fallback));
 }
 // Importers may write an empty list as any kind of list, hence "of another type" means empty too.
-std::vector<int64_t> intsAttr(const Attrs& attrs, std::string_view key) { return valueOr<std::vector<int64_t>>(attrs, key, {}); }
-std::vector<double> floatsAttr(const Attrs& attrs, std::string_view key) { return valueOr<std::vector<double>>(attrs, key, {}); }
+std::vector<int64_t> intsAttr(const Attrs& attrs, std::string_view key) {
+  return valueOr<std::vector<int64_t>>(attrs, key, {});
+}
+std::vector<double> floatsAttr(const Attrs& attrs, std::string_view key) {
+  return valueOr<std::vector<double>>(attrs, key, {});
+}
 std::vector<std::string> textsAttr(const Attrs& attrs, std::string_view key) {
   return valueOr<std::vector<std::string>>(attrs, key, {});
 }

@@ -15,7 +15,8 @@
 
 namespace locution::hostops {
 
-using Attr = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>, Tensor>;
+using Attr = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
+                          std::vector<std::string>, Tensor>;
 using Attrs = std::map<std::string, Attr, std::less<>>;
 
 /// Equal attributes give equal bytes.

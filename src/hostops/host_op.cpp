@@ -18,10 +18,14 @@ constexpr HostOp kHostOps[] = {
 
 const char* formName(const HostValue& value) {
   switch (value.form) {
-    case HostValue::Form::Absent: return "left out";
-    case HostValue::Form::Tensor: return "a tensor";
-    case HostValue::Form::Sequence: return "a sequence";
-    case HostValue::Form::EmptyOptional: return "an empty optional";
+    case HostValue::Form::Absent:
+      return "left out";
+    case HostValue::Form::Tensor:
+      return "a tensor";
+    case HostValue::Form::Sequence:
+      return "a sequence";
+    case HostValue::Form::EmptyOptional:
+      return "an empty optional";
   }
   return "";
 }
@@ -52,7 +56,8 @@ Status checkInputs(const HostOp& op, const HostCall& call) {
 std::span<const HostOp> allHostOps() { return kHostOps; }
 
 const HostOp* findHostOp(std::string_view name) {
-  const auto* at = std::find_if(std::begin(kHostOps), std::end(kHostOps), [&](const HostOp& op) { return op.name == name; });
+  const auto* at =
+      std::find_if(std::begin(kHostOps), std::end(kHostOps), [&](const HostOp& op) { return op.name == name; });
   return at == std::end(kHostOps) ? nullptr : at;
 }
 

@@ -18,9 +18,9 @@ namespace locution::hostops {
 /// What an input or output can be. An optional that holds something is that something: ONNX lets either stand for the other.
 struct HostValue {
   enum class Form : uint8_t {
-    Absent,         ///< an optional input that was left out
+    Absent,  ///< an optional input that was left out
     Tensor,
-    Sequence,       ///< of tensors of one dtype
+    Sequence,  ///< of tensors of one dtype
     EmptyOptional,
   };
   Form form = Form::Absent;
@@ -29,7 +29,8 @@ struct HostValue {
   DType dtype = DType::F32;  ///< of the sequence's tensors, known when it is empty, too
 
   HostValue() = default;
-  HostValue(Tensor t) : form(Form::Tensor), tensor(std::move(t)), dtype(tensor.dtype()) {}  // NOLINT: a tensor is a value
+  HostValue(Tensor t)
+      : form(Form::Tensor), tensor(std::move(t)), dtype(tensor.dtype()) {}  // NOLINT: a tensor is a value
   static HostValue ofSequence(DType dtype, std::vector<Tensor> tensors) {
     HostValue v;
     v.form = Form::Sequence;
@@ -69,8 +70,8 @@ enum class InputForm : uint8_t {
 
 struct HostOp {
   std::string_view name;
-  int minInputs = 0, maxInputs = 0;  ///< maxInputs -1: any number
-  int maxOutputs = 1;                ///< -1: any number
+  int minInputs = 0, maxInputs = 0;     ///< maxInputs -1: any number
+  int maxOutputs = 1;                   ///< -1: any number
   InputForm first = InputForm::Tensor;  ///< of input 0; the others are tensors
   /// Fills `outputs` (of call.outputCount). Inputs are never written. Messages go without the node: the caller adds it.
   Status (*run)(const HostCall& call, std::vector<HostValue>& outputs) = nullptr;

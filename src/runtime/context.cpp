@@ -51,7 +51,9 @@ std::string dimsText(const std::vector<int64_t>& dims) {
   for (int64_t d : dims) parts.push_back(d < 0 ? "?" : std::to_string(d));
   return "[" + join(parts, "x") + "]";
 }
-std::string typeText(DType dtype, const std::vector<int64_t>& dims) { return std::string(dtypeName(dtype)) + dimsText(dims); }
+std::string typeText(DType dtype, const std::vector<int64_t>& dims) {
+  return std::string(dtypeName(dtype)) + dimsText(dims);
+}
 
 bool fits(const std::vector<int64_t>& wanted, const std::vector<int64_t>& given) {
   return std::equal(wanted.begin(), wanted.end(), given.begin(), given.end(),
@@ -111,8 +113,7 @@ struct Context::Impl {
         uses(exe.slots.size()),
         profile(exe.instructions.size()) {
     arena = Arena::create(exe.arenaBytes);
-    if (!arena)
-      broken = Status::error("no memory for the arena of " + std::to_string(exe.arenaBytes) + " bytes");
+    if (!arena) broken = Status::error("no memory for the arena of " + std::to_string(exe.arenaBytes) + " bytes");
     for (size_t i = 0; i < exe.slots.size(); ++i) {
       const Slot& s = exe.slots[i];
       if (s.space == SlotSpace::Arena && arena) memory[i] = arena->data() + s.offset;
@@ -179,14 +180,16 @@ struct Context::Impl {
 
   Status setInput(size_t index, HostValue value) {
     if (index >= exe.inputs.size())
-      return Status::error("there is no input " + std::to_string(index) + ": the model has " + std::to_string(exe.inputs.size()));
+      return Status::error("there is no input " + std::to_string(index) + ": the model has " +
+                           std::to_string(exe.inputs.size()));
     const Port& port = exe.inputs[index];
     if (port.kind == ValueKind::Tensor || (port.kind == ValueKind::Optional && value.isTensor())) {
       LOCUTION_RETURN_IF_ERROR(checkPort(port, value.tensor, "input"));
     } else if (port.kind == ValueKind::Sequence && !value.isSequence()) {
       return Status::error("input " + quoted(port.name) + " must be a sequence");
     } else if (value.isSequence() && value.dtype != port.dtype) {
-      return Status::error("input " + quoted(port.name) + " must be a sequence of " + std::string(dtypeName(port.dtype)));
+      return Status::error("input " + quoted(port.name) + " must be a sequence of " +
+                           std::string(dtypeName(port.dtype)));
     }
     inputs[index] = std::move(value);
     isSet[index] = true;
@@ -228,7 +231,8 @@ struct Context::Impl {
   void end() {
     for (size_t i = 0; i < exe.outputs.size(); ++i) {
       const Slot& s = slot(exe.outputs[i].slot);
-      if (s.space == SlotSpace::Output && exe.outputs[i].kind == ValueKind::Tensor && s.dtype != DType::String) continue;
+      if (s.space == SlotSpace::Output && exe.outputs[i].kind == ValueKind::Tensor && s.dtype != DType::String)
+        continue;
       outputs[i] = valueOf(exe.outputs[i].slot);
     }
   }
@@ -238,15 +242,19 @@ struct Context::Impl {
     auto i = static_cast<size_t>(id.index);
     const Slot& s = exe.slots[i];
     switch (s.space) {
-      case SlotSpace::Arena: return Tensor(s.dtype, s.dims, arena, static_cast<size_t>(s.offset));
+      case SlotSpace::Arena:
+        return Tensor(s.dtype, s.dims, arena, static_cast<size_t>(s.offset));
       case SlotSpace::Constant: {
         const Tensor& t = exe.constants[static_cast<size_t>(s.index)];
         if (s.dtype == DType::String || (t.dtype() == s.dtype && t.dims() == s.dims)) return t;
         return Tensor(s.dtype, s.dims, viewOf(memory[i], slotBytes(s)));
       }
-      case SlotSpace::Input: return portValue(inputs[static_cast<size_t>(s.index)], s);
-      case SlotSpace::Output: return values[i].isPresent() ? values[i] : portValue(outputs[static_cast<size_t>(s.index)], s);
-      case SlotSpace::Dynamic: return values[i];
+      case SlotSpace::Input:
+        return portValue(inputs[static_cast<size_t>(s.index)], s);
+      case SlotSpace::Output:
+        return values[i].isPresent() ? values[i] : portValue(outputs[static_cast<size_t>(s.index)], s);
+      case SlotSpace::Dynamic:
+        return values[i];
     }
     return {};
   }
@@ -356,15 +364,24 @@ struct Context::Impl {
     if (!value.isTensor()) return Status::error(x.nodeName + ": " + quoted(s.name) + " is no tensor");
     const Tensor& t = value.tensor;
     switch (s.dtype) {
-      case DType::I8: return checkElements<int8_t>(t, x, s.name);
-      case DType::I16: return checkElements<int16_t>(t, x, s.name);
-      case DType::I32: return checkElements<int32_t>(t, x, s.name);
-      case DType::I64: return checkElements<int64_t>(t, x, s.name);
-      case DType::U8: return checkElements<uint8_t>(t, x, s.name);
-      case DType::U16: return checkElements<uint16_t>(t, x, s.name);
-      case DType::U32: return checkElements<uint32_t>(t, x, s.name);
-      case DType::U64: return checkElements<uint64_t>(t, x, s.name);
-      default: return Status::error(x.nodeName + ": a range check of " + std::string(dtypeName(s.dtype)));
+      case DType::I8:
+        return checkElements<int8_t>(t, x, s.name);
+      case DType::I16:
+        return checkElements<int16_t>(t, x, s.name);
+      case DType::I32:
+        return checkElements<int32_t>(t, x, s.name);
+      case DType::I64:
+        return checkElements<int64_t>(t, x, s.name);
+      case DType::U8:
+        return checkElements<uint8_t>(t, x, s.name);
+      case DType::U16:
+        return checkElements<uint16_t>(t, x, s.name);
+      case DType::U32:
+        return checkElements<uint32_t>(t, x, s.name);
+      case DType::U64:
+        return checkElements<uint64_t>(t, x, s.name);
+      default:
+        return Status::error(x.nodeName + ": a range check of " + std::string(dtypeName(s.dtype)));
     }
   }
 

@@ -36,7 +36,7 @@ struct Slot {
   SlotSpace space = SlotSpace::Arena;
   int32_t index = 0;
   int64_t offset = 0;
-  std::string name;           ///< the graph value's, for messages and the profiler
+  std::string name;  ///< the graph value's, for messages and the profiler
 };
 
 /// A kernel's code within Executable::code, and facts for the profiler.
@@ -94,10 +94,10 @@ struct Executable {
   std::vector<Slot> slots;
   std::vector<Tensor> constants;  ///< as kernels want them (packed); 64-byte aligned
   std::vector<KernelInfo> kernels;
-  std::vector<std::byte> code;    ///< every kernel's code, each at a 64-byte boundary
+  std::vector<std::byte> code;  ///< every kernel's code, each at a 64-byte boundary
   std::vector<Instruction> instructions;
   int64_t arenaBytes = 0;
-  double flops = 0;               ///< of one inference
+  double flops = 0;  ///< of one inference
 
   int64_t weightBytes() const;
 };

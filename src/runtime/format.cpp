@@ -127,7 +127,8 @@ Status damaged(const std::string& why) { return Status::error("is damaged: " + w
 Status readSections(std::string_view file, std::vector<Section>& sections) {
   Header header;
   std::memcpy(&header, file.data(), sizeof header);
-  if (header.sectionCount != kSectionCount || file.size() < kTableEnd) return damaged("its section table makes no sense");
+  if (header.sectionCount != kSectionCount || file.size() < kTableEnd)
+    return damaged("its section table makes no sense");
   sections.resize(kSectionCount);
   std::memcpy(sections.data(), file.data() + sizeof(Header), kSectionCount * sizeof(Section));
   for (uint32_t i = 0; i < kSectionCount; ++i) {
@@ -160,10 +161,12 @@ Result<std::shared_ptr<const Executable>> readExecutable(std::shared_ptr<Storage
   Header header;
   std::memcpy(&header, file.data(), sizeof header);
   if (header.version != kFormatVersion)
-    return Status::error("has .loc format version " + std::to_string(header.version) + ", and this Locution reads version " +
-                         std::to_string(kFormatVersion) + ": compile the model again");
+    return Status::error("has .loc format version " + std::to_string(header.version) +
+                         ", and this Locution reads version " + std::to_string(kFormatVersion) +
+                         ": compile the model again");
   if (header.fileBytes != file.size())
-    return damaged("it has " + std::to_string(file.size()) + " bytes and should have " + std::to_string(header.fileBytes));
+    return damaged("it has " + std::to_string(file.size()) + " bytes and should have " +
+                   std::to_string(header.fileBytes));
   if (header.checksum != checksumOf(file)) return damaged("its checksum does not match its contents");
   std::vector<Section> sections;
   LOCUTION_RETURN_IF_ERROR(readSections(file, sections));

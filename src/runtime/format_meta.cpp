@@ -150,7 +150,8 @@ Tensor readConstant(ByteReader& in, const std::shared_ptr<Storage>& storage, uin
   auto dims = in.numbers<int64_t>();
   auto offset = in.number<uint64_t>();
   int64_t bytes = hostops::checkedBytes(dtype, dims);
-  if (in.failed() || bytes < 0 || offset % kAlignment != 0 || offset > size || static_cast<uint64_t>(bytes) > size - offset) {
+  if (in.failed() || bytes < 0 || offset % kAlignment != 0 || offset > size ||
+      static_cast<uint64_t>(bytes) > size - offset) {
     in.fail();
     return {};
   }
@@ -192,8 +193,8 @@ std::string writeMeta(const Executable& executable, const ConstantLayout& layout
   return s.out.take();
 }
 
-Result<std::shared_ptr<Executable>> readMeta(std::string_view meta, const std::shared_ptr<Storage>& storage, uint64_t begin,
-                                             uint64_t size) {
+Result<std::shared_ptr<Executable>> readMeta(std::string_view meta, const std::shared_ptr<Storage>& storage,
+                                             uint64_t begin, uint64_t size) {
   Reader s{ByteReader(meta)};
   auto e = std::make_shared<Executable>();
   std::string target = s.in.text();
@@ -202,7 +203,8 @@ Result<std::shared_ptr<Executable>> readMeta(std::string_view meta, const std::s
     e->metadata[key] = s.in.text();
   }
   walk(s, *e);
-  for (size_t n = s.in.count(9); n > 0 && !s.failed(); --n) e->constants.push_back(readConstant(s.in, storage, begin, size));
+  for (size_t n = s.in.count(9); n > 0 && !s.failed(); --n)
+    e->constants.push_back(readConstant(s.in, storage, begin, size));
   if (s.failed() || !s.in.atEnd()) return Status::error("its contents make no sense");
   auto parsed = parseTarget(target);
   if (!parsed.isOk()) return parsed.status();

@@ -21,7 +21,7 @@ ConstantLayout layOutConstants(const std::vector<Tensor>& constants);
 
 std::string writeMeta(const Executable& executable, const ConstantLayout& layout);
 /// Everything but `code`. Constants are views of `storage`, whose constants section is [begin, begin + size).
-Result<std::shared_ptr<Executable>> readMeta(std::string_view meta, const std::shared_ptr<Storage>& storage, uint64_t begin,
-                                             uint64_t size);
+Result<std::shared_ptr<Executable>> readMeta(std::string_view meta, const std::shared_ptr<Storage>& storage,
+                                             uint64_t begin, uint64_t size);
 
 }  // namespace locution::runtime

@@ -20,7 +20,8 @@ struct MathTable {
 };
 
 struct KernelArgs {
-  void* const* buffers;   ///< one a Function param, in order; 64-byte aligned unless the param is a model input or output
+  void* const*
+      buffers;  ///< one a Function param, in order; 64-byte aligned unless the param is a model input or output
   const MathTable* math;
 };
 

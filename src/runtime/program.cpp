@@ -14,7 +14,8 @@ namespace {
 Status checkCpu(const TargetSpec& target) {
   std::string architecture = target.triple.substr(0, target.triple.find('-'));
   if (architecture != hostArchitecture())
-    return Status::error("was compiled for " + architecture + ", and this machine is " + std::string(hostArchitecture()));
+    return Status::error("was compiled for " + architecture + ", and this machine is " +
+                         std::string(hostArchitecture()));
   std::vector<std::string> missing = missingFeatures(target.features);
   if (missing.empty()) return Status::ok();
   return Status::error("was compiled for " + target.cpu + " (needs " + join(missing, ", ") + "), which this CPU lacks");
@@ -42,8 +43,8 @@ Result<std::shared_ptr<const Program>> Program::load(std::shared_ptr<const Execu
   std::shared_ptr<Program> program(new Program());
   LOCUTION_ASSIGN_OR_RETURN(program->code_, CodeMemory::create(executable->code));
   for (const KernelInfo& k : executable->kernels)
-    program->kernels_.push_back(reinterpret_cast<KernelFunction>(
-        reinterpret_cast<uintptr_t>(program->code_->data() + k.codeOffset)));
+    program->kernels_.push_back(
+        reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(program->code_->data() + k.codeOffset)));
   for (size_t i = 0; i < executable->instructions.size(); ++i) {
     const auto* call = std::get_if<RunHostOp>(&executable->instructions[i]);
     if (call == nullptr) continue;

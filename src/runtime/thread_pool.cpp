@@ -146,7 +146,8 @@ class StealingPool final : public ThreadPool {
       if (!word.compare_exchange_weak(seen, rest, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
       body_(state_, from * unit_, std::min(extent_, (from + static_cast<int64_t>(piece)) * unit_));
       auto done = static_cast<int32_t>(piece);
-      if (remaining_.fetch_sub(done, std::memory_order_seq_cst) == done && callerSleeps_.load(std::memory_order_seq_cst))
+      if (remaining_.fetch_sub(done, std::memory_order_seq_cst) == done &&
+          callerSleeps_.load(std::memory_order_seq_cst))
         wakeAll(remaining_);
       return true;
     }

@@ -24,7 +24,8 @@ class Validator {
     LOCUTION_RETURN_IF_ERROR(kernels());
     LOCUTION_RETURN_IF_ERROR(constants());
     for (size_t i = 0; i < e_.slots.size(); ++i)
-      LOCUTION_RETURN_IF_ERROR(slot(e_.slots[i]).withContext("slot " + std::to_string(i) + " " + quoted(e_.slots[i].name)));
+      LOCUTION_RETURN_IF_ERROR(
+          slot(e_.slots[i]).withContext("slot " + std::to_string(i) + " " + quoted(e_.slots[i].name)));
     LOCUTION_RETURN_IF_ERROR(ports());
     for (size_t i = 0; i < e_.instructions.size(); ++i) {
       Status status = std::visit([&](const auto& x) { return instruction(x); }, e_.instructions[i]);
@@ -46,7 +47,8 @@ class Validator {
     for (const KernelInfo& k : e_.kernels) {
       if (k.codeSize <= 0 || k.codeOffset < 0 || k.codeOffset > codeBytes || k.codeSize > codeBytes - k.codeOffset)
         return Status::error("the code of kernel " + quoted(k.name) + " lies outside the executable's");
-      if (k.codeOffset % kAlignment != 0) return Status::error("the code of kernel " + quoted(k.name) + " is not aligned");
+      if (k.codeOffset % kAlignment != 0)
+        return Status::error("the code of kernel " + quoted(k.name) + " is not aligned");
       if (k.parallelExtent < 0) return Status::error("kernel " + quoted(k.name) + " has a negative parallel extent");
     }
     return Status::ok();
@@ -75,10 +77,14 @@ class Validator {
         if (s.offset % kAlignment != 0) return Status::error("not aligned in the arena");
         if (bytes > e_.arenaBytes - s.offset) return Status::error("outside the arena");
         return Status::ok();
-      case SlotSpace::Constant: return constantSlot(s, bytes);
-      case SlotSpace::Input: return portSlot(s, e_.inputs, "input");
-      case SlotSpace::Output: return portSlot(s, e_.outputs, "output");
-      case SlotSpace::Dynamic: return Status::ok();
+      case SlotSpace::Constant:
+        return constantSlot(s, bytes);
+      case SlotSpace::Input:
+        return portSlot(s, e_.inputs, "input");
+      case SlotSpace::Output:
+        return portSlot(s, e_.outputs, "output");
+      case SlotSpace::Dynamic:
+        return Status::ok();
     }
     return Status::error("in no known space");
   }
@@ -88,7 +94,8 @@ class Validator {
       return Status::error("constant " + std::to_string(s.index) + " does not exist");
     const Tensor& t = e_.constants[static_cast<size_t>(s.index)];
     if (s.dtype == DType::String || t.dtype() == DType::String) {
-      if (s.dtype != t.dtype() || s.dims != t.dims() || s.offset != 0) return Status::error("differs from its constant");
+      if (s.dtype != t.dtype() || s.dims != t.dims() || s.offset != 0)
+        return Status::error("differs from its constant");
       return Status::ok();
     }
     if (s.offset % kAlignment != 0) return Status::error("not aligned in its constant");
@@ -123,7 +130,8 @@ class Validator {
         const Slot& s = at(port.slot);
         if (s.space == own ? static_cast<size_t>(s.index) != i : own == SlotSpace::Input)
           return Status::error(name + " has another port's slot");
-        if (s.dtype != port.dtype && port.kind == ValueKind::Tensor) return Status::error(name + " differs from its slot");
+        if (s.dtype != port.dtype && port.kind == ValueKind::Tensor)
+          return Status::error(name + " differs from its slot");
         if (own == SlotSpace::Output && s.space == SlotSpace::Output && port.kind == ValueKind::Tensor &&
             !isStaticSlot(s))
           return Status::error(name + " has a shape that depends on data, but no dynamic slot");
@@ -169,7 +177,8 @@ class Validator {
   }
   Status instruction(const CheckRange& x) const {
     LOCUTION_RETURN_IF_ERROR(read(x.slot));
-    if (!isInteger(at(x.slot).dtype) || isSubByte(at(x.slot).dtype)) return Status::error("a range check of what is no integer");
+    if (!isInteger(at(x.slot).dtype) || isSubByte(at(x.slot).dtype))
+      return Status::error("a range check of what is no integer");
     return Status::ok();
   }
   Status instruction(const CopySlot& x) {
