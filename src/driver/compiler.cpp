@@ -21,6 +21,8 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 
 }  // namespace
 
+std::string compilerVersion() { return LOCUTION_VERSION; }
+
 Result<TargetSpec> resolveTarget(const CompileOptions& options) {
   if (options.machineFile.empty()) return targets::cpu::makeTarget(options.triple, options.cpu, options.threads);
   std::ifstream file(options.machineFile, std::ios::binary);
@@ -109,7 +111,7 @@ Result<Compiled> Session::compile(graph::Graph graph, const Progress& progress) 
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<runtime::Executable> exe, buildExecutable(std::move(lowered), in));
   exe->modelName = name;
   exe->metadata = std::move(metadata);
-  exe->compilerVersion = LOCUTION_VERSION;
+  exe->compilerVersion = compilerVersion();
   out.executable = std::move(exe);
   out.warnings = warnings_;
   out.seconds = since(start);

@@ -28,6 +28,9 @@ struct Compiled {
   double seconds = 0;
 };
 
+/// "0.1.0": what --version says and executables carry.
+std::string compilerVersion();
+
 /// Resolves --target, --cpu, --machine and --threads.
 Result<TargetSpec> resolveTarget(const CompileOptions& options);
 

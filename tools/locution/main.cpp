@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <new>
 
+#include "driver/compiler.h"
 #include "options.h"
 
 namespace {
@@ -28,7 +29,7 @@ constexpr Command kCommands[] = {
 
 int main(int argc, char** argv) {
   CLI::App app{"Locution compiles trained networks (ONNX) to machine code and runs them."};
-  app.set_version_flag("--version", LOCUTION_VERSION);
+  app.set_version_flag("--version", locution::driver::compilerVersion());
   app.require_subcommand(1);
   locution::tools::Options options;
   for (const Command& c : kCommands) {

@@ -1,8 +1,17 @@
 #include "frontend/onnx/type_proto.h"
 
+#include <cctype>
+
 #include "frontend/onnx/tensor_proto.h"
 
 namespace locution::frontend {
+
+namespace {
+
+// Some exporters write "?" or "-1" for every dim they don't know: these don't say that the dims are equal.
+bool isName(const std::string& text) { return !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_'); }
+
+}  // namespace
 
 Result<ValueType> TypeReader::readTensor(int32_t elemType, bool hasShape, const onnx::TensorShapeProto& shape,
                                          const std::string& valueName) {
@@ -17,7 +26,7 @@ Result<ValueType> TypeReader::readTensor(int32_t elemType, bool hasShape, const 
     const auto& dim = shape.dim(i);
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       dims.emplace_back(dim.dim_value());
-    } else if (dim.has_dim_param() && !dim.dim_param().empty()) {
+    } else if (dim.has_dim_param() && isName(dim.dim_param())) {
       dims.push_back(Dim::symbol(dim.dim_param()));
     } else {
       // A negative number stands for "unknown" in files of some exporters.
