@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <random>
 
-#include "frontend/onnx/tensor_files.h"
+#include "module.h"
 #include "runtime/npy.h"
 #include "support/hash.h"
 #include "support/strings.h"
@@ -30,13 +30,18 @@ Result<hostops::HostValue> readValue(const std::string& path, ValueKind kind) {
     LOCUTION_ASSIGN_OR_RETURN(Tensor t, runtime::readNpy(path));
     return hostops::HostValue(std::move(t));
   }
-  if (endsWith(path, ".pb")) return frontend::readValueProto(path, kind);
+  if (endsWith(path, ".pb")) {
+    LOCUTION_ASSIGN_OR_RETURN(const CompilerModule* compiler, compilerModule());
+    return compiler->readProto(path, kind);
+  }
   return Status::error(path + ": an input file ends in .npy or .pb");
 }
 
 Result<Tensor> randomTensor(const std::string& name, DType dtype, const std::vector<int64_t>& dims, uint64_t seed) {
-  if (dtype == DType::String) return Status::error("input '" + name + "' holds strings, which can't be random: give a file");
-  if (dtypeClass(dtype) == DTypeClass::Complex) return Status::error("input '" + name + "' is complex, which can't be random: give a file");
+  if (dtype == DType::String)
+    return Status::error("input '" + name + "' holds strings, which can't be random: give a file");
+  if (dtypeClass(dtype) == DTypeClass::Complex)
+    return Status::error("input '" + name + "' is complex, which can't be random: give a file");
   Tensor t(dtype, dims);
   std::mt19937_64 rng(hashText(name, seed));
   std::normal_distribution<double> normal;
@@ -72,26 +77,12 @@ Result<Model> openModel(const Options& options, GivenInputs* given) {
     model.loadSeconds = std::chrono::duration<double>(Clock::now() - start).count();
     return model;
   }
-  LOCUTION_ASSIGN_OR_RETURN(driver::CompileOptions compile, compileOptions(options));
-  for (auto& [name, value] : *given)
-    if (value.isTensor()) {
-      auto shape = compile.inputShapes.find(name);
-      if (shape != compile.inputShapes.end() && !(shape->second == value.tensor.shape()))
-        return Status::error("input '" + name + "': --shape says " + shape->second.str() + ", the file holds " + value.tensor.shape().str());
-      compile.inputShapes[name] = value.tensor.shape();
-      compile.inputValues[name] = value.tensor;
-    }
-  LOCUTION_ASSIGN_OR_RETURN(driver::Compiled compiled, driver::compileModel(options.model, compile, terminalProgress()));
-  auto loading = Clock::now();
-  LOCUTION_ASSIGN_OR_RETURN(model.program, runtime::Program::load(compiled.executable));
-  model.loadSeconds = std::chrono::duration<double>(Clock::now() - loading).count();
-  model.compileSeconds = std::chrono::duration<double>(Clock::now() - start).count();
-  model.compiled = true;
-  report(compiled, options);
-  return model;
+  LOCUTION_ASSIGN_OR_RETURN(const CompilerModule* compiler, compilerModule());
+  return compiler->openOnnx(options, given);
 }
 
-Status bindInputs(const Options& options, const GivenInputs& given, const runtime::Program& program, runtime::Context& context) {
+Status bindInputs(const Options& options, const GivenInputs& given, const runtime::Program& program,
+                  runtime::Context& context) {
   const auto& ports = program.executable().inputs;
   auto describePorts = [&] {
     std::vector<std::string> names;
@@ -100,7 +91,8 @@ Status bindInputs(const Options& options, const GivenInputs& given, const runtim
   };
   for (const std::string& text : options.inputs) {
     std::string name = text.substr(0, text.find('='));
-    if (std::none_of(ports.begin(), ports.end(), [&](const runtime::Port& p) { return p.name == name; }) && !program.executable().metadata.count("locution.input." + name))
+    if (std::none_of(ports.begin(), ports.end(), [&](const runtime::Port& p) { return p.name == name; }) &&
+        !program.executable().metadata.count("locution.input." + name))
       return Status::error(options.model + ": no input is named '" + name + "' (inputs: " + describePorts() + ")");
   }
   std::vector<std::string> random;
@@ -110,28 +102,34 @@ Status bindInputs(const Options& options, const GivenInputs& given, const runtim
       LOCUTION_RETURN_IF_ERROR(context.setInputValue(i, it->second).withContext(options.model));
       continue;
     }
-    if (ports[i].kind != ValueKind::Tensor) return Status::error("input '" + ports[i].name + "' is not a tensor: give a .pb file");
+    if (ports[i].kind != ValueKind::Tensor)
+      return Status::error("input '" + ports[i].name + "' is not a tensor: give a .pb file");
     LOCUTION_ASSIGN_OR_RETURN(Tensor t, randomTensor(ports[i].name, ports[i].dtype, ports[i].dims, options.seed));
     LOCUTION_RETURN_IF_ERROR(context.setInput(i, std::move(t)));
     random.push_back(ports[i].name);
   }
-  if (!random.empty()) std::fprintf(stderr, "random input%s: %s (seed %llu)\n", random.size() > 1 ? "s" : "", join(random, ", ").c_str(), static_cast<unsigned long long>(options.seed));
+  if (!random.empty())
+    std::fprintf(stderr, "random input%s: %s (seed %llu)\n", random.size() > 1 ? "s" : "", join(random, ", ").c_str(),
+                 static_cast<unsigned long long>(options.seed));
   return Status::ok();
 }
 
 Status writeOutputs(const Options& options, const runtime::Program& program, const runtime::Context& context) {
   if (options.outputDir.empty()) return Status::ok();
-  if (options.outputFormat != "npy" && options.outputFormat != "pb") return Status::error("--output-format " + options.outputFormat + ": want npy or pb");
+  if (options.outputFormat != "npy" && options.outputFormat != "pb")
+    return Status::error("--output-format " + options.outputFormat + ": want npy or pb");
   std::error_code error;
   std::filesystem::create_directories(options.outputDir, error);
   if (error) return Status::error(options.outputDir + ": " + error.message());
   const auto& ports = program.executable().outputs;
   for (size_t i = 0; i < ports.size(); ++i) {
-    std::string path = options.outputDir + "/output_" + std::to_string(i) + "." + options.outputFormat, part = path + ".part";
+    std::string path = options.outputDir + "/output_" + std::to_string(i) + "." + options.outputFormat,
+                part = path + ".part";
     Status s;
-    if (options.outputFormat == "pb")
-      s = frontend::writeValueProto(part, ports[i].name, context.outputValue(i), ports[i].kind);
-    else if (context.outputValue(i).isTensor())
+    if (options.outputFormat == "pb") {
+      LOCUTION_ASSIGN_OR_RETURN(const CompilerModule* compiler, compilerModule());
+      s = compiler->writeProto(part, ports[i].name, context.outputValue(i), ports[i].kind);
+    } else if (context.outputValue(i).isTensor())
       s = runtime::writeNpy(part, context.output(i));
     else
       s = Status::error("output '" + ports[i].name + "' is not a tensor: use --output-format pb");

@@ -1,11 +1,11 @@
 // Files and models of the command line: values in and out, a model as something that runs.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "driver/compiler.h"
 #include "hostops/host_op.h"
 #include "options.h"
 #include "runtime/context.h"
@@ -32,7 +32,8 @@ using GivenInputs = std::map<std::string, hostops::HostValue>;
 /// Opens MODEL; shapes of given files settle dynamic dims, and values those inputs that decide shapes.
 Result<Model> openModel(const Options& options, GivenInputs* given);
 /// Sets every input of the context; says on standard error which were random.
-Status bindInputs(const Options& options, const GivenInputs& given, const runtime::Program& program, runtime::Context& context);
+Status bindInputs(const Options& options, const GivenInputs& given, const runtime::Program& program,
+                  runtime::Context& context);
 /// output_0.npy ... in --output-dir, each written whole or not at all.
 Status writeOutputs(const Options& options, const runtime::Program& program, const runtime::Context& context);
 

@@ -3,10 +3,20 @@
 #include <cstdio>
 #include <new>
 
-#include "driver/compiler.h"
+#include "module.h"
 #include "options.h"
 
 namespace {
+
+using locution::Status;
+using locution::tools::CompilerModule;
+using locution::tools::Options;
+
+template <Status (*CompilerModule::*kMember)(const Options&)>
+Status inCompiler(const Options& options) {
+  LOCUTION_ASSIGN_OR_RETURN(const CompilerModule* compiler, locution::tools::compilerModule());
+  return (compiler->*kMember)(options);
+}
 
 struct Command {
   const char* name;
@@ -19,17 +29,17 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", 'R', "run a model once on given or random input", locution::tools::runCommand, true},
     {"bench", 'B', "time a model", locution::tools::benchCommand, true},
-    {"compile", 'C', "write a compiled model (.loc)", locution::tools::compileCommand, true},
-    {"show", 'S', "print a stage of the compilation", locution::tools::showCommand, true},
-    {"verify", 'V', "compare every kernel with the reference interpreter", locution::tools::verifyCommand, true},
-    {"machine", 'M', "measure this machine and write its profile", locution::tools::machineCommand, false},
+    {"compile", 'C', "write a compiled model (.loc)", inCompiler<&CompilerModule::compile>, true},
+    {"show", 'S', "print a stage of the compilation", inCompiler<&CompilerModule::show>, true},
+    {"verify", 'V', "compare every kernel with the reference interpreter", inCompiler<&CompilerModule::verify>, true},
+    {"machine", 'M', "measure this machine and write its profile", inCompiler<&CompilerModule::machine>, false},
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Locution compiles trained networks (ONNX) to machine code and runs them."};
-  app.set_version_flag("--version", locution::driver::compilerVersion());
+  app.set_version_flag("--version", LOCUTION_VERSION_NAME);
   app.require_subcommand(1);
   locution::tools::Options options;
   for (const Command& c : kCommands) {

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "driver/compiler.h"
 #include "support/status.h"
 
 namespace CLI {
@@ -30,19 +29,9 @@ struct Options {
 
 /// Adds the flags of flags.inc that the command (one letter of that table) takes.
 void addFlags(CLI::App& app, Options& options, char command);
-/// Errors: a malformed --shape, a file that can't be read, a flag whose feature isn't there.
-Result<driver::CompileOptions> compileOptions(const Options& options);
-/// Prints --dump-ir-after to standard error, warnings and --time-passes.
-void report(const driver::Compiled& compiled, const Options& options);
-/// A progress line on a terminal, after the first second.
-driver::Progress terminalProgress();
 
 // One function a subcommand; exit code 0, or a Status that main prints.
 Status runCommand(const Options& options);
 Status benchCommand(const Options& options);
-Status compileCommand(const Options& options);
-Status showCommand(const Options& options);
-Status verifyCommand(const Options& options);
-Status machineCommand(const Options& options);
 
 }  // namespace locution::tools

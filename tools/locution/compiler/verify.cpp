@@ -1,6 +1,5 @@
 // `locution verify`: every kernel against the reference interpreter.
-#include "io.h"
-#include "options.h"
+#include "commands.h"
 
 namespace locution::tools {
 

@@ -3,15 +3,16 @@
 
 #include <cstdio>
 
-#include "io.h"
-#include "options.h"
+#include "commands.h"
 
 namespace locution::tools {
 
 Status showCommand(const Options& options) {
   if (options.model.size() > 4 && options.model.substr(options.model.size() - 4) == ".loc") {
-    if (options.stage != "memory") return Status::error(options.model + " is compiled already: only --stage memory can be shown of it");
-    LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Program> program, runtime::Program::loadFile(options.model));
+    if (options.stage != "memory")
+      return Status::error(options.model + " is compiled already: only --stage memory can be shown of it");
+    LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Program> program,
+                              runtime::Program::loadFile(options.model));
     std::fputs(driver::showMemory(program->executable()).c_str(), stdout);
     return Status::ok();
   }

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "options.h"
+#include "commands.h"
 #include "targets/cpu/cpu_target.h"
 
 namespace locution::tools {

@@ -1,0 +1,25 @@
+// Subcommands and helpers that need the compiler.
+#pragma once
+
+#include "driver/compiler.h"
+#include "io.h"
+#include "options.h"
+
+namespace locution::tools {
+
+/// Errors: a malformed --shape, a file that can't be read, a flag whose feature isn't there.
+Result<driver::CompileOptions> compileOptions(const Options& options);
+/// Prints warnings and --time-passes on standard error.
+void report(const driver::Compiled& compiled, const Options& options);
+/// A progress line on a terminal, after the first second.
+driver::Progress terminalProgress();
+
+/// Compiles a .onnx; shapes of given files settle dynamic dims, and values those inputs that decide shapes.
+Result<Model> openOnnx(const Options& options, GivenInputs* given);
+
+Status compileCommand(const Options& options);
+Status showCommand(const Options& options);
+Status verifyCommand(const Options& options);
+Status machineCommand(const Options& options);
+
+}  // namespace locution::tools
