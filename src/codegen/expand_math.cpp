@@ -53,7 +53,8 @@ Expr expOf(Lets& lets, Expr x, bool bounded) {
   Expr shifted = lets.bind("shifted", x * f32(1.44269504088896341) + f32(12582912));
   Expr n = lets.bind("n", shifted - f32(12582912));
   Expr r = lets.bind("r", (x - n * f32(0.693359375)) - n * f32(-2.12194440e-4));
-  Expr p = polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
+  Expr p = polynomial(
+      r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
   Expr y = (p * (r * r) + r) + f32(1);
   Expr power = lets.bind("power", loop::bitcast(DType::I32, shifted) - i32(0x4B400000));
   auto twoTo = [](Expr e) { return loop::bitcast(DType::F32, shiftLeft(std::move(e) + i32(127), 23)); };
@@ -79,16 +80,18 @@ Expr expand(const std::string& name, Expr argument) {
     Expr power = lets.bind("power", shiftRight(bits - i32(0x3f3504f3), 23));
     Expr f = lets.bind("f", loop::bitcast(DType::F32, bits - shiftLeft(power, 23)) - f32(1));
     Expr zero = loop::broadcast(f32(0), x->type.lanes);
-    Expr e = lets.bind("e", loop::cast(DType::F32, power) - loop::select(tiny, loop::broadcast(f32(23), x->type.lanes), zero));
+    Expr e = lets.bind(
+        "e", loop::cast(DType::F32, power) - loop::select(tiny, loop::broadcast(f32(23), x->type.lanes), zero));
     Expr z = lets.bind("z", f * f);
-    Expr p = polynomial(f, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
-                            2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
+    Expr p = polynomial(f, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+                            -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
     Expr tail = (p * f) * z + e * f32(-2.12194440e-4) - z * f32(0.5);
     Expr value = (f + tail) + e * f32(0.693359375);
     Expr infinity = f32(std::numeric_limits<double>::infinity());
     Expr finite = loop::select(loop::lt(x, infinity), value, x);
     auto wide = [&](double v) { return loop::broadcast(f32(v), x->type.lanes); };
-    Expr outside = loop::select(loop::eq(x, f32(0)), wide(-std::numeric_limits<double>::infinity()), wide(std::nan("")));
+    Expr outside =
+        loop::select(loop::eq(x, f32(0)), wide(-std::numeric_limits<double>::infinity()), wide(std::nan("")));
     return lets.wrap(loop::select(loop::lt(f32(0), x), finite, outside));
   }
   Expr t = lets.bind("magnitude", loop::call("abs", {x}));
@@ -100,7 +103,8 @@ Expr expand(const std::string& name, Expr argument) {
     Expr e = expOf(lets, lets.bind("twice", loop::minOf(t, f32(10)) * f32(2)), true);
     Expr far = withSign(f32(1) - f32(2) / (e + f32(1)));
     Expr z = lets.bind("z", x * x);
-    Expr p = polynomial(z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
+    Expr p =
+        polynomial(z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
     return lets.wrap(loop::select(loop::lt(t, f32(0.625)), (p * z) * x + x, far));
   }
   // erf; past 4 it is 1 in float32.

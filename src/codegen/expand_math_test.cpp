@@ -22,7 +22,8 @@ loop::Function apply(const char* name, DType type, int64_t count) {
   f.name = name;
   f.params = {in, out};
   f.outputCount = 1;
-  f.body = loop::forLoop(i, loop::index(0), loop::index(count), loop::LoopKind::Serial, loop::store(out, {i}, loop::call(name, {loop::load(in, {i})})));
+  f.body = loop::forLoop(i, loop::index(0), loop::index(count), loop::LoopKind::Serial,
+                         loop::store(out, {i}, loop::call(name, {loop::load(in, {i})})));
   return f;
 }
 
@@ -38,8 +39,9 @@ std::vector<double> run(const loop::Function& f, DType type, const std::vector<d
 }
 
 const std::vector<double>& inputs() {
-  static const std::vector<double> kInputs = {0.0, -0.0, 1e-45, -1e-40, 1e-10, 0.3, -0.6, 0.7, 1, -1, 2.5, -4, 9, -20, 60, 88.5, -90, 200, -200,
-                                              3e38, INFINITY, -INFINITY, NAN};
+  static const std::vector<double> kInputs = {0.0, -0.0, 1e-45, -1e-40, 1e-10,    0.3,       -0.6, 0.7,
+                                              1,   -1,   2.5,   -4,     9,        -20,       60,   88.5,
+                                              -90, 200,  -200,  3e38,   INFINITY, -INFINITY, NAN};
   return kInputs;
 }
 
@@ -53,13 +55,18 @@ TEST(ExpandMath, AgreesWithTheLibrary) {
       ASSERT_TRUE(status) << status.message();
       auto expected = run(f, type, inputs());
       auto actual = run(expanded, type, inputs());
-      double unit = type == DType::F16 ? 0x1p-10 : type == DType::BF16 ? 0x1p-7 : type == DType::F32 ? 0x1p-21 : 0x1p-50;
+      double unit = type == DType::F16    ? 0x1p-10
+                    : type == DType::BF16 ? 0x1p-7
+                    : type == DType::F32  ? 0x1p-21
+                                          : 0x1p-50;
       double smallest = type == DType::F16 ? 0x1p-23 : 0x1p-147;
       for (size_t i = 0; i < expected.size(); ++i) {
         if (std::isnan(expected[i]) || std::isinf(expected[i])) {
-          EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(actual[i]) : expected[i] == actual[i]) << name << "(" << inputs()[i] << ") = " << actual[i];
+          EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(actual[i]) : expected[i] == actual[i])
+              << name << "(" << inputs()[i] << ") = " << actual[i];
         } else {
-          EXPECT_NEAR(actual[i], expected[i], std::max(unit * std::fabs(expected[i]), smallest)) << name << "(" << inputs()[i] << ") of " << dtypeName(type);
+          EXPECT_NEAR(actual[i], expected[i], std::max(unit * std::fabs(expected[i]), smallest))
+              << name << "(" << inputs()[i] << ") of " << dtypeName(type);
         }
       }
     }

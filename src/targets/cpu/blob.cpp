@@ -57,11 +57,13 @@ class Linker {
   }
 
   Status readSections() {
-    if (!readAt(object_, 0, &header_) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) return Status::error("not an ELF object");
+    if (!readAt(object_, 0, &header_) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0)
+      return Status::error("not an ELF object");
     sections_.resize(header_.e_shnum);
     for (size_t i = 0; i < sections_.size(); ++i) {
       sections_[i].index = i;
-      if (!readAt(object_, header_.e_shoff + i * sizeof(Elf64_Shdr), &sections_[i].header)) return Status::error("a truncated ELF object");
+      if (!readAt(object_, header_.e_shoff + i * sizeof(Elf64_Shdr), &sections_[i].header))
+        return Status::error("a truncated ELF object");
     }
     if (header_.e_shstrndx >= sections_.size()) return Status::error("an ELF object without section names");
     for (Section& s : sections_) {
@@ -94,7 +96,9 @@ class Linker {
     return Status::ok();
   }
 
-  bool symbolAt(size_t index, Elf64_Sym* symbol) const { return readAt(contents(*symbols_), index * sizeof(Elf64_Sym), symbol); }
+  bool symbolAt(size_t index, Elf64_Sym* symbol) const {
+    return readAt(contents(*symbols_), index * sizeof(Elf64_Sym), symbol);
+  }
   std::string symbolName(const Elf64_Sym& symbol) const {
     size_t table = symbols_->header.sh_link;
     return table < sections_.size() ? std::string(text(sections_[table], symbol.st_name)) : std::string();
@@ -105,7 +109,8 @@ class Linker {
     Elf64_Sym symbol{};
     for (size_t i = 1; symbolAt(i, &symbol); ++i) {
       auto type = ELF64_ST_TYPE(symbol.st_info);
-      if (symbol.st_shndx == SHN_UNDEF && type != STT_FILE) return Status::error("the code needs an outside symbol, " + symbolName(symbol));
+      if (symbol.st_shndx == SHN_UNDEF && type != STT_FILE)
+        return Status::error("the code needs an outside symbol, " + symbolName(symbol));
       if (symbolName(symbol) != entry_ || symbol.st_shndx >= sections_.size()) continue;
       const Section& home = sections_[symbol.st_shndx];
       found = home.placed && home.offset + symbol.st_value == 0;
@@ -135,11 +140,11 @@ class Linker {
   Status apply(uint64_t type, size_t at, int64_t distance) {
     bool isRelative32 = header_.e_machine == EM_X86_64 && (type == R_X86_64_PC32 || type == R_X86_64_PLT32);
     if (!isRelative32) {
-      return Status::error("relocation type " + std::to_string(type) + " of machine " + std::to_string(header_.e_machine) +
-                           " is not position-independent or not supported");
+      return Status::error("relocation type " + std::to_string(type) + " of machine " +
+                           std::to_string(header_.e_machine) + " is not position-independent or not supported");
     }
-    if (distance < std::numeric_limits<int32_t>::min() || distance > std::numeric_limits<int32_t>::max() || blob_.size() < 4 ||
-        at > blob_.size() - 4) {
+    if (distance < std::numeric_limits<int32_t>::min() || distance > std::numeric_limits<int32_t>::max() ||
+        blob_.size() < 4 || at > blob_.size() - 4) {
       return Status::error("a relocation out of range");
     }
     auto value = static_cast<int32_t>(distance);

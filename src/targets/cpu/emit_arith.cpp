@@ -30,11 +30,11 @@ bool splatInt(llvm::Value* v, int64_t* value) {
 
 int64_t tableIndex(const std::string& name, bool isDouble) {
   int64_t index = 0;
-#define MATH_F32_1(entry) \
+#define MATH_F32_1(entry)                        \
   if (!isDouble && name == #entry) return index; \
   ++index;
 #define MATH_F32_2(entry) MATH_F32_1(entry)
-#define MATH_F64_1(entry) \
+#define MATH_F64_1(entry)                       \
   if (isDouble && name == #entry) return index; \
   ++index;
 #define MATH_F64_2(entry) MATH_F64_1(entry)
@@ -58,25 +58,38 @@ llvm::Value* Emitter::arith(BinaryOp op, DType type, llvm::Value* a, llvm::Value
 
 llvm::Value* Emitter::floatArith(BinaryOp op, DType type, llvm::Value* a, llvm::Value* b) {
   switch (op) {
-    case BinaryOp::Add: return b_.CreateFAdd(a, b);
-    case BinaryOp::Sub: return b_.CreateFSub(a, b);
-    case BinaryOp::Mul: return b_.CreateFMul(a, b);
-    case BinaryOp::Div: return b_.CreateFDiv(a, b);
-    case BinaryOp::Mod: return tableCall("fmod", type, {a, b});
-    case BinaryOp::FloorDiv: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b));
+    case BinaryOp::Add:
+      return b_.CreateFAdd(a, b);
+    case BinaryOp::Sub:
+      return b_.CreateFSub(a, b);
+    case BinaryOp::Mul:
+      return b_.CreateFMul(a, b);
+    case BinaryOp::Div:
+      return b_.CreateFDiv(a, b);
+    case BinaryOp::Mod:
+      return tableCall("fmod", type, {a, b});
+    case BinaryOp::FloorDiv:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b));
     case BinaryOp::FloorMod: {
       llvm::Value* r = tableCall("fmod", type, {a, b});
       auto* zero = llvm::Constant::getNullValue(r->getType());
       llvm::Value* differ = b_.CreateXor(b_.CreateFCmpOLT(r, zero), b_.CreateFCmpOLT(b, zero));
       return b_.CreateSelect(b_.CreateAnd(b_.CreateFCmpUNE(r, zero), differ), b_.CreateFAdd(r, b), r);
     }
-    case BinaryOp::Min: return floatMinMax(false, a, b);
-    case BinaryOp::Max: return floatMinMax(true, a, b);
-    case BinaryOp::Eq: return b_.CreateFCmpOEQ(a, b);
-    case BinaryOp::Ne: return b_.CreateFCmpUNE(a, b);
-    case BinaryOp::Lt: return b_.CreateFCmpOLT(a, b);
-    case BinaryOp::Le: return b_.CreateFCmpOLE(a, b);
-    default: return fail("a bitwise operator on floats", {type, 1});
+    case BinaryOp::Min:
+      return floatMinMax(false, a, b);
+    case BinaryOp::Max:
+      return floatMinMax(true, a, b);
+    case BinaryOp::Eq:
+      return b_.CreateFCmpOEQ(a, b);
+    case BinaryOp::Ne:
+      return b_.CreateFCmpUNE(a, b);
+    case BinaryOp::Lt:
+      return b_.CreateFCmpOLT(a, b);
+    case BinaryOp::Le:
+      return b_.CreateFCmpOLE(a, b);
+    default:
+      return fail("a bitwise operator on floats", {type, 1});
   }
 }
 
@@ -94,18 +107,27 @@ llvm::Value* Emitter::floatMinMax(bool isMax, llvm::Value* a, llvm::Value* b) {
 llvm::Value* Emitter::intArith(BinaryOp op, DType type, llvm::Value* a, llvm::Value* b) {
   bool isSigned = isSignedInt(type);
   switch (op) {
-    case BinaryOp::Add: return b_.CreateAdd(a, b);
-    case BinaryOp::Sub: return b_.CreateSub(a, b);
-    case BinaryOp::Mul: return b_.CreateMul(a, b);
+    case BinaryOp::Add:
+      return b_.CreateAdd(a, b);
+    case BinaryOp::Sub:
+      return b_.CreateSub(a, b);
+    case BinaryOp::Mul:
+      return b_.CreateMul(a, b);
     case BinaryOp::Div:
     case BinaryOp::Mod:
     case BinaryOp::FloorDiv:
-    case BinaryOp::FloorMod: return divide(op, type, a, b);
-    case BinaryOp::Min: return b_.CreateSelect(isSigned ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b), a, b);
-    case BinaryOp::Max: return b_.CreateSelect(isSigned ? b_.CreateICmpSGT(a, b) : b_.CreateICmpUGT(a, b), a, b);
-    case BinaryOp::And: return b_.CreateAnd(a, b);
-    case BinaryOp::Or: return b_.CreateOr(a, b);
-    case BinaryOp::Xor: return b_.CreateXor(a, b);
+    case BinaryOp::FloorMod:
+      return divide(op, type, a, b);
+    case BinaryOp::Min:
+      return b_.CreateSelect(isSigned ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b), a, b);
+    case BinaryOp::Max:
+      return b_.CreateSelect(isSigned ? b_.CreateICmpSGT(a, b) : b_.CreateICmpUGT(a, b), a, b);
+    case BinaryOp::And:
+      return b_.CreateAnd(a, b);
+    case BinaryOp::Or:
+      return b_.CreateOr(a, b);
+    case BinaryOp::Xor:
+      return b_.CreateXor(a, b);
     case BinaryOp::Shl:
     case BinaryOp::Shr: {
       // Too wide a shift leaves zeros, or the sign.
@@ -117,10 +139,14 @@ llvm::Value* Emitter::intArith(BinaryOp op, DType type, llvm::Value* a, llvm::Va
       llvm::Value* shifted = op == BinaryOp::Shl ? b_.CreateShl(a, amount) : b_.CreateLShr(a, amount);
       return b_.CreateSelect(tooWide, llvm::Constant::getNullValue(a->getType()), shifted);
     }
-    case BinaryOp::Eq: return b_.CreateICmpEQ(a, b);
-    case BinaryOp::Ne: return b_.CreateICmpNE(a, b);
-    case BinaryOp::Lt: return isSigned ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
-    case BinaryOp::Le: return isSigned ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
+    case BinaryOp::Eq:
+      return b_.CreateICmpEQ(a, b);
+    case BinaryOp::Ne:
+      return b_.CreateICmpNE(a, b);
+    case BinaryOp::Lt:
+      return isSigned ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
+    case BinaryOp::Le:
+      return isSigned ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
   }
   return fail("unknown operator", {type, 1});
 }
@@ -193,25 +219,39 @@ llvm::Value* Emitter::cheapIntrinsic(const loop::Call& e, DType type, const std:
   Intrinsic id = loop::findIntrinsic(e.name)->id;
   if (!isFloat(type)) {
     switch (id) {
-      case Intrinsic::I_abs: return isSignedInt(type) ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse()) : x;
-      case Intrinsic::I_not: return b_.CreateNot(x);
-      case Intrinsic::I_popcount: return unary(llvm::Intrinsic::ctpop);
-      default: return fail("intrinsic " + e.name + " on " + std::string(dtypeName(type)), e.type);
+      case Intrinsic::I_abs:
+        return isSignedInt(type) ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse()) : x;
+      case Intrinsic::I_not:
+        return b_.CreateNot(x);
+      case Intrinsic::I_popcount:
+        return unary(llvm::Intrinsic::ctpop);
+      default:
+        return fail("intrinsic " + e.name + " on " + std::string(dtypeName(type)), e.type);
     }
   }
   switch (id) {
-    case Intrinsic::I_abs: return unary(llvm::Intrinsic::fabs);
-    case Intrinsic::I_sqrt: return unary(llvm::Intrinsic::sqrt);
-    case Intrinsic::I_floor: return unary(llvm::Intrinsic::floor);
-    case Intrinsic::I_ceil: return unary(llvm::Intrinsic::ceil);
-    case Intrinsic::I_trunc: return unary(llvm::Intrinsic::trunc);
-    case Intrinsic::I_round_even: return unary(llvm::Intrinsic::roundeven);
-    case Intrinsic::I_isnan: return b_.CreateFCmpUNO(x, x);
-    case Intrinsic::I_isinf: return b_.CreateFCmpOEQ(unary(llvm::Intrinsic::fabs), floatOf(x->getType(), __builtin_inf()));
-    case Intrinsic::I_fma: return type == DType::F64 && !target_.hasFma
-                                      ? fail("a float64 fma on " + target_.cpu + ", which has none", e.type)
-                                      : multiplyAdd(x, args[1], args[2]);
-    default: return tableCall(e.name, type, args);
+    case Intrinsic::I_abs:
+      return unary(llvm::Intrinsic::fabs);
+    case Intrinsic::I_sqrt:
+      return unary(llvm::Intrinsic::sqrt);
+    case Intrinsic::I_floor:
+      return unary(llvm::Intrinsic::floor);
+    case Intrinsic::I_ceil:
+      return unary(llvm::Intrinsic::ceil);
+    case Intrinsic::I_trunc:
+      return unary(llvm::Intrinsic::trunc);
+    case Intrinsic::I_round_even:
+      return unary(llvm::Intrinsic::roundeven);
+    case Intrinsic::I_isnan:
+      return b_.CreateFCmpUNO(x, x);
+    case Intrinsic::I_isinf:
+      return b_.CreateFCmpOEQ(unary(llvm::Intrinsic::fabs), floatOf(x->getType(), __builtin_inf()));
+    case Intrinsic::I_fma:
+      return type == DType::F64 && !target_.hasFma
+                 ? fail("a float64 fma on " + target_.cpu + ", which has none", e.type)
+                 : multiplyAdd(x, args[1], args[2]);
+    default:
+      return tableCall(e.name, type, args);
   }
 }
 
@@ -241,7 +281,8 @@ llvm::Value* Emitter::tableCall(const std::string& name, DType type, const std::
   int64_t index = tableIndex(name, type == DType::F64);
   if (index < 0) return fail("no function " + name + " for " + std::string(dtypeName(type)), {type, 1});
   auto* scalar = scalarType(type);
-  auto* pointer = b_.CreateLoad(b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getPtrTy(), math_, static_cast<uint64_t>(index)), name);
+  auto* pointer =
+      b_.CreateLoad(b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getPtrTy(), math_, static_cast<uint64_t>(index)), name);
   pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
   auto* signature = llvm::FunctionType::get(scalar, std::vector<llvm::Type*>(args.size(), scalar), false);
   auto one = [&](const std::vector<llvm::Value*>& values) -> llvm::Value* {

@@ -20,12 +20,18 @@ struct Format {
 
 Format formatOf(DType type) {
   switch (type) {
-    case DType::F8E4M3FN: return {3, 7, 0x80, 0x7e, Special::Fn};
-    case DType::F8E4M3FNUZ: return {3, 8, 0x80, 0x7f, Special::Fnuz};
-    case DType::F8E5M2: return {2, 15, 0x80, 0x7b, Special::Ieee};
-    case DType::F8E5M2FNUZ: return {2, 16, 0x80, 0x7f, Special::Fnuz};
-    case DType::F4E2M1: return {1, 1, 0x8, 0x7, Special::Finite};
-    default: return {10, 15, 0x8000, 0x7bff, Special::Ieee};
+    case DType::F8E4M3FN:
+      return {3, 7, 0x80, 0x7e, Special::Fn};
+    case DType::F8E4M3FNUZ:
+      return {3, 8, 0x80, 0x7f, Special::Fnuz};
+    case DType::F8E5M2:
+      return {2, 15, 0x80, 0x7b, Special::Ieee};
+    case DType::F8E5M2FNUZ:
+      return {2, 16, 0x80, 0x7f, Special::Fnuz};
+    case DType::F4E2M1:
+      return {1, 1, 0x8, 0x7, Special::Finite};
+    default:
+      return {10, 15, 0x8000, 0x7bff, Special::Ieee};
   }
 }
 
@@ -65,7 +71,8 @@ llvm::Value* Emitter::widen(llvm::Value* v, DType small) {
   }
   llvm::Value* sign = b_.CreateICmpNE(b_.CreateAnd(bits, num(f.signBit)), num(0));
   result = b_.CreateOr(result, b_.CreateSelect(sign, num(0x80000000), num(0)));
-  if (f.special == Special::Fnuz) result = b_.CreateSelect(b_.CreateICmpEQ(bits, num(f.signBit)), num(0x7fc00000), result);
+  if (f.special == Special::Fnuz)
+    result = b_.CreateSelect(b_.CreateICmpEQ(bits, num(f.signBit)), num(0x7fc00000), result);
   return b_.CreateBitCast(result, floatType);
 }
 

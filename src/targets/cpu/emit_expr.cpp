@@ -16,7 +16,8 @@ llvm::Value* Emitter::emit(const loop::Expr& e) {
       if (it != vars_.end()) return it->second;
       return fail("variable " + static_cast<const loop::Var&>(*e).name + " is not defined", e->type);
     }
-    default: break;
+    default:
+      break;
   }
   if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
   llvm::Value* value = emitNew(e);
@@ -47,15 +48,22 @@ llvm::Value* Emitter::emitNew(const loop::Expr& e) {
       llvm::Value* a = splat(emit(bin.a), e->type.lanes);
       return arith(bin.op, type, a, splat(emit(bin.b), e->type.lanes));
     }
-    case loop::ExprKind::Select: return emitSelect(static_cast<const loop::Select&>(*e));
-    case loop::ExprKind::Load: return emitLoad(static_cast<const loop::Load&>(*e));
-    case loop::ExprKind::Ramp: return emitRamp(static_cast<const loop::Ramp&>(*e));
+    case loop::ExprKind::Select:
+      return emitSelect(static_cast<const loop::Select&>(*e));
+    case loop::ExprKind::Load:
+      return emitLoad(static_cast<const loop::Load&>(*e));
+    case loop::ExprKind::Ramp:
+      return emitRamp(static_cast<const loop::Ramp&>(*e));
     case loop::ExprKind::Broadcast:
       return splat(emit(static_cast<const loop::Broadcast&>(*e).value), e->type.lanes);
-    case loop::ExprKind::Call: return emitCall(static_cast<const loop::Call&>(*e));
-    case loop::ExprKind::VectorReduce: return emitReduce(static_cast<const loop::VectorReduce&>(*e));
-    case loop::ExprKind::LetExpr: return emitLet(static_cast<const loop::LetExpr&>(*e));
-    default: return fail("unknown expression", e->type);
+    case loop::ExprKind::Call:
+      return emitCall(static_cast<const loop::Call&>(*e));
+    case loop::ExprKind::VectorReduce:
+      return emitReduce(static_cast<const loop::VectorReduce&>(*e));
+    case loop::ExprKind::LetExpr:
+      return emitLet(static_cast<const loop::LetExpr&>(*e));
+    default:
+      return fail("unknown expression", e->type);
   }
 }
 
@@ -87,7 +95,8 @@ llvm::Value* Emitter::emitSelect(const loop::Select& e) {
   }
   // A load may lie outside its buffer where the condition doesn't choose it.
   if (condition->type.lanes == 1 && (readsMemory(e.yes) || readsMemory(e.no))) {
-    return branch(c, [&] { return splat(emit(e.yes), lanes); }, [&] { return splat(emit(e.no), lanes); });
+    return branch(
+        c, [&] { return splat(emit(e.yes), lanes); }, [&] { return splat(emit(e.no), lanes); });
   }
   llvm::Value* yes = splat(emit(e.yes), lanes);
   return b_.CreateSelect(c, yes, splat(emit(e.no), lanes));

@@ -1,5 +1,4 @@
-// Addresses, loads and stores. Row-major offsets are kept as sums of terms with a constant, so that unrolled copies share their
-// run-time part; a vector index with a constant step from lane to lane never becomes a vector of addresses.
+// Loads and stores: contiguous, strided, gathered, masked, of packed elements, and of register buffers.
 #include <algorithm>
 
 #include "loop/build.h"
@@ -11,156 +10,6 @@ namespace {
 constexpr int64_t kMaxShuffledStep = 4;
 
 }  // namespace
-
-Emitter::Linear Emitter::term(llvm::Value* v) {
-  Linear l;
-  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(v)) {
-    l.constant = known->getSExtValue();
-    return l;
-  }
-  order_.try_emplace(v, (depth_ << 40) + static_cast<int64_t>(order_.size()));
-  l.terms.emplace_back(v, 1);
-  return l;
-}
-
-Emitter::Linear Emitter::scaled(const Linear& a, int64_t factor) {
-  Linear out;
-  if (factor == 0) return out;
-  auto times = [&](int64_t x) { return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(factor)); };
-  out.constant = times(a.constant);
-  for (const auto& [value, f] : a.terms)
-    if (int64_t product = times(f)) out.terms.emplace_back(value, product);
-  return out;
-}
-
-Emitter::Linear Emitter::add(const Linear& a, const Linear& b, int64_t factorOfB) {
-  Linear out = a;
-  Linear other = scaled(b, factorOfB);
-  out.constant = static_cast<int64_t>(static_cast<uint64_t>(out.constant) + static_cast<uint64_t>(other.constant));
-  for (const auto& [value, factor] : other.terms) {
-    auto it = std::find_if(out.terms.begin(), out.terms.end(), [v = value](const auto& t) { return t.first == v; });
-    if (it == out.terms.end()) {
-      out.terms.emplace_back(value, factor);
-    } else if ((it->second += factor) == 0) {
-      out.terms.erase(it);
-    }
-  }
-  return out;
-}
-
-Emitter::Linear Emitter::linear(const loop::Expr& e) {
-  if (const auto* bin = loop::as<loop::Binary>(e); bin && e->type == loop::Type{DType::I64, 1}) {
-    if (bin->op == loop::BinaryOp::Add) return add(linear(bin->a), linear(bin->b), 1);
-    if (bin->op == loop::BinaryOp::Sub) return add(linear(bin->a), linear(bin->b), -1);
-    if (bin->op == loop::BinaryOp::Mul) {
-      Linear a = linear(bin->a);
-      Linear b = linear(bin->b);
-      if (b.isConstant()) return scaled(a, b.constant);
-      if (a.isConstant()) return scaled(b, a.constant);
-      return term(b_.CreateMul(materialise(a), materialise(b)));
-    }
-  }
-  return term(emit(e));
-}
-
-llvm::Value* Emitter::materialise(const Linear& l) {
-  auto terms = l.terms;
-  std::sort(terms.begin(), terms.end(), [&](const auto& a, const auto& b) { return order_.lookup(a.first) < order_.lookup(b.first); });
-  llvm::Value* sum = nullptr;
-  for (const auto& [value, factor] : terms) {
-    llvm::Value* part = factor == 1 ? value : b_.CreateMul(value, b_.getInt64(static_cast<uint64_t>(factor)));
-    sum = sum ? b_.CreateAdd(sum, part) : part;
-  }
-  llvm::Value* constant = b_.getInt64(static_cast<uint64_t>(l.constant));
-  if (!sum) return constant;
-  return l.constant == 0 ? sum : b_.CreateAdd(sum, constant);
-}
-
-Emitter::LaneIndex Emitter::laneIndex(const loop::Expr& e) {
-  LaneIndex out;
-  if (e->type.lanes == 1) {
-    out.base = linear(e);
-    return out;
-  }
-  if (const auto* ramp = loop::as<loop::Ramp>(e); ramp && loop::isConstInt(ramp->stride, &out.step)) {
-    out.base = linear(ramp->base);
-    return out;
-  }
-  if (const auto* wide = loop::as<loop::Broadcast>(e)) {
-    out.base = linear(wide->value);
-    return out;
-  }
-  if (const auto* bin = loop::as<loop::Binary>(e)) {
-    bool isSum = bin->op == loop::BinaryOp::Add || bin->op == loop::BinaryOp::Sub;
-    if (isSum || bin->op == loop::BinaryOp::Mul) {
-      LaneIndex a = laneIndex(bin->a);
-      LaneIndex b = laneIndex(bin->b);
-      if (!a.general && !b.general) {
-        if (isSum) {
-          int64_t sign = bin->op == loop::BinaryOp::Add ? 1 : -1;
-          out.base = add(a.base, b.base, sign);
-          out.step = a.step + sign * b.step;
-          return out;
-        }
-        if (b.step != 0) std::swap(a, b);
-        if (b.step == 0 && b.base.isConstant()) {
-          out.base = scaled(a.base, b.base.constant);
-          out.step = a.step * b.base.constant;
-          return out;
-        }
-      }
-    }
-  }
-  out.general = emit(e);
-  return out;
-}
-
-llvm::Value* Emitter::laneVector(const LaneIndex& index, int lanes) {
-  if (index.general) return index.general;
-  llvm::Value* base = splat(materialise(index.base), lanes);
-  if (index.step == 0) return base;
-  std::vector<llvm::Constant*> steps;
-  for (int i = 0; i < lanes; ++i) steps.push_back(intOf(b_.getInt64Ty(), i * index.step));
-  return b_.CreateAdd(base, llvm::ConstantVector::get(steps));
-}
-
-Emitter::LaneIndex Emitter::flatIndex(const loop::Buffer& buffer, const std::vector<loop::Expr>& indices) {
-  LaneIndex sum;
-  if (indices.size() != buffer.dims.size()) {
-    fail("buffer " + buffer.name + " takes " + std::to_string(buffer.dims.size()) + " indices, not " + std::to_string(indices.size()));
-    return sum;
-  }
-  int lanes = 1;
-  for (const auto& index : indices) lanes = std::max(lanes, index->type.lanes);
-  for (size_t i = 0; i < indices.size(); ++i) {
-    LaneIndex part = laneIndex(indices[i]);
-    if (i == 0) {
-      sum = part;
-      continue;
-    }
-    Linear extent = linear(buffer.dims[i]);
-    bool simple = !sum.general && !part.general && (extent.isConstant() || sum.step == 0);
-    if (simple) {
-      sum.base = extent.isConstant() ? scaled(sum.base, extent.constant)
-                                     : term(b_.CreateMul(materialise(sum.base), materialise(extent)));
-      sum.base = add(sum.base, part.base, 1);
-      sum.step = sum.step * extent.constant + part.step;
-    } else {
-      llvm::Value* outer = b_.CreateMul(laneVector(sum, lanes), splat(materialise(extent), lanes));
-      sum.general = b_.CreateAdd(outer, laneVector(part, lanes));
-    }
-  }
-  return sum;
-}
-
-llvm::Value* Emitter::address(const Place& p, llvm::Type* element, const Linear& index) {
-  Linear runtime = index;
-  runtime.constant = 0;
-  llvm::Value* pointer = p.base;
-  if (!runtime.isConstant()) pointer = b_.CreateGEP(element, pointer, materialise(runtime));
-  if (index.constant == 0) return pointer;
-  return b_.CreateGEP(element, pointer, b_.getInt64(static_cast<uint64_t>(index.constant)));
-}
 
 llvm::Instruction* Emitter::tagged(llvm::Instruction* access, const Place& p) {
   if (p.scopes) access->setMetadata(llvm::LLVMContext::MD_alias_scope, p.scopes);
@@ -192,10 +41,12 @@ llvm::Value* Emitter::emitLoad(const loop::Load& e) {
   LaneIndex index = flatIndex(*e.buffer, e.indices);
   if (!p.elements.empty()) {
     int64_t at = index.base.constant;
-    if (index.general || !index.base.isConstant() || index.step != 0 || at < 0 || at >= static_cast<int64_t>(p.elements.size())) {
+    if (index.general || !index.base.isConstant() || index.step != 0 || at < 0 ||
+        at >= static_cast<int64_t>(p.elements.size())) {
       return fail("register buffer " + e.buffer->name + " is read outside its extent", e.type);
     }
-    llvm::Value* v = splat(b_.CreateLoad(valueType(e.buffer->element), p.elements[static_cast<size_t>(at)]), e.type.lanes);
+    llvm::Value* v =
+        splat(b_.CreateLoad(valueType(e.buffer->element), p.elements[static_cast<size_t>(at)]), e.type.lanes);
     if (!e.mask) return v;
     return b_.CreateSelect(emit(e.mask), v, llvm::Constant::getNullValue(v->getType()));
   }
@@ -244,7 +95,8 @@ llvm::Value* Emitter::loadMasked(const loop::Load& e, Place& p, const LaneIndex&
   int lanes = e.type.lanes;
   if (lanes == 1) {
     return branch(
-        mask, [&] { return fromMemory(loadOne(p, memory, address(p, memory, index.base)), type); }, [&] { return zeroOf(e.type); });
+        mask, [&] { return fromMemory(loadOne(p, memory, address(p, memory, index.base)), type); },
+        [&] { return zeroOf(e.type); });
   }
   mask = splat(mask, lanes);
   auto* vector = llvm::FixedVectorType::get(memory, static_cast<unsigned>(lanes));
@@ -295,13 +147,15 @@ llvm::Value* Emitter::loadStrided(const Place& p, DType type, const Linear& base
 // 4- and 2-bit elements lie low bits first in their byte.
 llvm::Value* Emitter::loadPacked(const loop::Load& e, Place& p, const LaneIndex& index) {
   DType type = e.buffer->element.dtype;
-  if (e.mask || e.buffer->element.lanes > 1) return fail("a masked or wide load of " + std::string(dtypeName(type)), e.type);
+  if (e.mask || e.buffer->element.lanes > 1)
+    return fail("a masked or wide load of " + std::string(dtypeName(type)), e.type);
   int bits = dtypeBits(type);
   auto perByte = static_cast<uint64_t>(8 / bits);
   auto one = [&](llvm::Value* at) -> llvm::Value* {
     llvm::Value* byteIndex = b_.CreateLShr(at, b_.getInt64(perByte == 2 ? 1 : 2));
     llvm::Value* byte = loadOne(p, b_.getInt8Ty(), b_.CreateGEP(b_.getInt8Ty(), p.base, byteIndex));
-    llvm::Value* shift = b_.CreateMul(b_.CreateAnd(at, b_.getInt64(perByte - 1)), b_.getInt64(static_cast<uint64_t>(bits)));
+    llvm::Value* shift =
+        b_.CreateMul(b_.CreateAnd(at, b_.getInt64(perByte - 1)), b_.getInt64(static_cast<uint64_t>(bits)));
     return b_.CreateTrunc(b_.CreateLShr(byte, b_.CreateTrunc(shift, b_.getInt8Ty())), scalarType(type));
   };
   if (e.type.lanes == 1) return one(materialise(index.base));
@@ -324,7 +178,8 @@ void Emitter::emitStore(const loop::Store& s) {
   if (auto* known = llvm::dyn_cast_if_present<llvm::Constant>(mask); known && known->isAllOnesValue()) mask = nullptr;
   if (!p.elements.empty()) {
     int64_t at = index.base.constant;
-    if (index.general || !index.base.isConstant() || index.step != 0 || at < 0 || at >= static_cast<int64_t>(p.elements.size())) {
+    if (index.general || !index.base.isConstant() || index.step != 0 || at < 0 ||
+        at >= static_cast<int64_t>(p.elements.size())) {
       fail("register buffer " + s.buffer->name + " is written outside its extent");
       return;
     }

@@ -25,6 +25,16 @@ namespace locution::targets::cpu {
 /// The name of the kernel function in its module.
 inline constexpr const char* kKernelSymbol = "kernel";
 
+/// Unrolled loops with more copies than this are emitted as loops.
+inline constexpr int64_t kMaxUnroll = 1024;
+
+/// Whether `e` is an integer constant, and its value.
+inline bool constantOf(const loop::Expr& e, int64_t* value) {
+  const auto* imm = loop::as<loop::IntImm>(e);
+  if (imm) *value = imm->value;
+  return imm != nullptr;
+}
+
 class Emitter {
  public:
   Emitter(const loop::Function& function, const TargetSpec& target, llvm::Module& module);
@@ -46,25 +56,25 @@ class Emitter {
   };
   /// Where a buffer's elements are.
   struct Place {
-    llvm::Value* base = nullptr;                   ///< memory
-    std::vector<llvm::AllocaInst*> elements;       ///< Register scope: an SSA value each, once promoted
-    llvm::MDNode* scopes = nullptr;                ///< alias metadata of accesses
+    llvm::Value* base = nullptr;              ///< memory
+    std::vector<llvm::AllocaInst*> elements;  ///< Register scope: an SSA value each, once promoted
+    llvm::MDNode* scopes = nullptr;           ///< alias metadata of accesses
     llvm::MDNode* noAlias = nullptr;
-    bool invariant = false;                        ///< nothing in the kernel writes it
+    bool invariant = false;  ///< nothing in the kernel writes it
   };
 
-  // emit_function.cpp: the frame, and statements.
+  // emit_frame.cpp: arguments and buffers.
   void makeFrame();
   void describeAliases();
-  void findSpilledRegisters();
   Place& place(const loop::Buffer* buffer);
   void allocatePlace(const loop::Buffer* buffer);
+
+  // emit_stmt.cpp
   void emitStmt(const loop::Stmt& s);
   void emitFor(const loop::For& loop);
   void emitUnrolled(const loop::For& loop, int64_t extent);
   void emitLoop(const loop::For& loop, llvm::Value* begin, llvm::Value* end, bool mayBeEmpty);
   void emitIf(const loop::IfThen& s);
-  void emitStore(const loop::Store& s);
   llvm::BasicBlock* newBlock(const char* name);
 
   // emit_expr.cpp: values. The memo holds within one statement, for what dominates the insertion point.
@@ -98,7 +108,7 @@ class Emitter {
   llvm::Value* narrow(llvm::Value* v, DType small);
   llvm::Value* floatConstant(DType type, double value);
 
-  // emit_memory.cpp: indices, loads, stores.
+  // emit_index.cpp: indices as sums, addresses.
   Linear linear(const loop::Expr& e);
   LaneIndex laneIndex(const loop::Expr& e);
   Linear term(llvm::Value* v);
@@ -108,6 +118,9 @@ class Emitter {
   LaneIndex flatIndex(const loop::Buffer& buffer, const std::vector<loop::Expr>& indices);
   llvm::Value* laneVector(const LaneIndex& index, int lanes);
   llvm::Value* address(const Place& p, llvm::Type* element, const Linear& index);
+
+  // emit_memory.cpp
+  void emitStore(const loop::Store& s);
   llvm::Value* emitLoad(const loop::Load& e);
   llvm::Value* loadMasked(const loop::Load& e, Place& p, const LaneIndex& index, llvm::Value* mask);
   llvm::Value* loadStrided(const Place& p, DType type, const Linear& base, int64_t step, int lanes);

@@ -87,7 +87,8 @@ void tile(benchmark::State& state) {
   auto memory = code ? runtime::CodeMemory::create(code->bytes) : code.status();
   if (!memory) return state.SkipWithError(memory.status().message().c_str());
   auto entry = reinterpret_cast<runtime::KernelFunction>(reinterpret_cast<uintptr_t>((*memory)->data()));
-  Tensor a(DType::F32, {kDepth, rows}), b(DType::F32, {kDepth, vectors * lanes}), c(DType::F32, {rows, vectors * lanes});
+  Tensor a(DType::F32, {kDepth, rows}), b(DType::F32, {kDepth, vectors * lanes}),
+      c(DType::F32, {rows, vectors * lanes});
   void* buffers[] = {a.raw(), b.raw(), c.raw()};
   runtime::KernelArgs args{buffers, &runtime::mathTable()};
   for (auto step : state) {

@@ -32,7 +32,8 @@ inline std::vector<TargetSpec> runnableTargets() {
 }
 
 /// Compiles and runs `f` once over [0, parallelExtent), cut into `parts` calls; false (and a test failure) when it doesn't compile.
-inline bool runKernel(const TargetSpec& target, const loop::Function& f, std::vector<Tensor>& params, int64_t parts = 1) {
+inline bool runKernel(const TargetSpec& target, const loop::Function& f, std::vector<Tensor>& params,
+                      int64_t parts = 1) {
   auto code = makeKernelCompiler(target)->compile(f);
   EXPECT_TRUE(code) << code.status().message();
   if (!code) return false;
@@ -74,11 +75,71 @@ inline bool sameWord(DType type, loop::Word a, loop::Word b, bool signedZeros = 
 inline Tensor interesting(DType type, int64_t count, uint64_t seed) {
   Tensor t(type, {count});
   std::mt19937_64 random(seed);
-  std::vector<double> floats = {0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2, 3, -7, 10, 127, 128, 255, 256, -128, -129, 32767, 65504, 65520, 1e5,
-                                2147483647.0, 2147483648.0, -2147483648.0, -2147483649.0, 9.3e18, -9.3e18, 1.9e19, 1e30, -1e38, 3.5e38,
-                                1e-40, -1e-45, 6e-8, 5.9e-5, 1e300, __builtin_inf(), -__builtin_inf(), __builtin_nan("")};
-  std::vector<int64_t> ints = {0, 1, -1, 2, -2, 3, 7, 8, 31, 32, 63, 64, 100, 127, -127, -128, 255, 32767, -32768, 65535, 16777217,
-                               2147483647, -2147483648LL, 4294967295LL, INT64_MAX, INT64_MIN};
+  std::vector<double> floats = {0.0,
+                                -0.0,
+                                1,
+                                -1,
+                                0.5,
+                                -0.5,
+                                1.5,
+                                2,
+                                3,
+                                -7,
+                                10,
+                                127,
+                                128,
+                                255,
+                                256,
+                                -128,
+                                -129,
+                                32767,
+                                65504,
+                                65520,
+                                1e5,
+                                2147483647.0,
+                                2147483648.0,
+                                -2147483648.0,
+                                -2147483649.0,
+                                9.3e18,
+                                -9.3e18,
+                                1.9e19,
+                                1e30,
+                                -1e38,
+                                3.5e38,
+                                1e-40,
+                                -1e-45,
+                                6e-8,
+                                5.9e-5,
+                                1e300,
+                                __builtin_inf(),
+                                -__builtin_inf(),
+                                __builtin_nan("")};
+  std::vector<int64_t> ints = {0,
+                               1,
+                               -1,
+                               2,
+                               -2,
+                               3,
+                               7,
+                               8,
+                               31,
+                               32,
+                               63,
+                               64,
+                               100,
+                               127,
+                               -127,
+                               -128,
+                               255,
+                               32767,
+                               -32768,
+                               65535,
+                               16777217,
+                               2147483647,
+                               -2147483648LL,
+                               4294967295LL,
+                               INT64_MAX,
+                               INT64_MIN};
   for (int64_t i = 0; i < count; ++i) {
     auto pick = random();
     bool isSpecial = pick % 3 != 0;
@@ -99,9 +160,10 @@ inline Tensor interesting(DType type, int64_t count, uint64_t seed) {
 
 /// The types that kernels compute with and store.
 inline const std::vector<DType>& computeTypes() {
-  static const std::vector<DType> kTypes = {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8, DType::I16, DType::I32, DType::I64,
-                                            DType::U8, DType::U16, DType::U32, DType::U64, DType::Bool, DType::F8E4M3FN,
-                                            DType::F8E4M3FNUZ, DType::F8E5M2, DType::F8E5M2FNUZ, DType::F8E8M0};
+  static const std::vector<DType> kTypes = {
+      DType::F32,  DType::F64,      DType::F16,        DType::BF16,   DType::I8,         DType::I16,
+      DType::I32,  DType::I64,      DType::U8,         DType::U16,    DType::U32,        DType::U64,
+      DType::Bool, DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::F8E5M2, DType::F8E5M2FNUZ, DType::F8E8M0};
   return kTypes;
 }
 

@@ -47,14 +47,17 @@ TEST(Kernels, VectorFunctionsAreAccurate) {
   constexpr uint64_t kStride = 8209;
   constexpr auto kCount = static_cast<int64_t>((uint64_t{1} << 32) / kStride + 1);
   Tensor x(DType::F32, {kCount});
-  for (int64_t i = 0; i < kCount; ++i) x.data<float>()[i] = std::bit_cast<float>(static_cast<uint32_t>(static_cast<uint64_t>(i) * kStride));
-  const float special[] = {0.0F, -0.0F, INFINITY, -INFINITY, NAN, 88.7228F, 88.73F, -103.9F, -103.98F, 1e-45F, 1.17549435e-38F, 0.625F};
+  for (int64_t i = 0; i < kCount; ++i)
+    x.data<float>()[i] = std::bit_cast<float>(static_cast<uint32_t>(static_cast<uint64_t>(i) * kStride));
+  const float special[] = {0.0F,    -0.0F,    INFINITY, -INFINITY,       NAN,   88.7228F, 88.73F,
+                           -103.9F, -103.98F, 1e-45F,   1.17549435e-38F, 0.625F};
   std::copy(std::begin(special), std::end(special), x.data<float>());
   for (const TargetSpec& target : runnableTargets()) {
     for (const auto& [name, exact] : functions) {
       std::vector<Tensor> params = {x, Tensor(DType::F32, {kCount})};
       std::string function = name;
-      ASSERT_TRUE(runKernel(target, elementwise(target, DType::F32, kCount, [&](Expr v) { return loop::call(function, {v}); }), params));
+      ASSERT_TRUE(runKernel(
+          target, elementwise(target, DType::F32, kCount, [&](Expr v) { return loop::call(function, {v}); }), params));
       double worst = 0;
       float where = 0;
       for (int64_t i = 0; i < kCount; ++i) {
@@ -123,7 +126,8 @@ TEST(Kernels, OutputMayLieOnAnInputOfItsSize) {
 TEST(Kernels, SameBytesOnEveryThread) {
   for (const TargetSpec& target : runnableTargets()) {
     auto compiler = makeKernelCompiler(target);
-    loop::Function f = elementwise(target, DType::F32, 1000, [](Expr v) { return loop::call("exp", {v}) + loop::call("erf", {v}); });
+    loop::Function f =
+        elementwise(target, DType::F32, 1000, [](Expr v) { return loop::call("exp", {v}) + loop::call("erf", {v}); });
     auto first = compiler->compile(f);
     ASSERT_TRUE(first);
     std::vector<std::vector<std::byte>> bytes(3);
@@ -155,7 +159,8 @@ TEST(Kernels, PackedInputs) {
         for (int64_t i = 0; i < kElements; ++i) params[0].setElementInt(i, loop::wrapInt(type, i * 7));
         ASSERT_TRUE(runKernel(target, f, params));
         for (int64_t i = 0; i < kElements; ++i) {
-          EXPECT_EQ(params[1].data<float>()[i], static_cast<float>(loop::wrapInt(type, i * 7))) << dtypeName(type) << " " << i;
+          EXPECT_EQ(params[1].data<float>()[i], static_cast<float>(loop::wrapInt(type, i * 7)))
+              << dtypeName(type) << " " << i;
         }
       }
     }
@@ -167,7 +172,9 @@ TEST(Kernels, RegisterBufferIndexedAtRunTime) {
   auto out = loop::makeBuffer("out", {DType::I32, 1}, {10});
   auto acc = loop::makeBuffer("acc", {DType::I32, 1}, {10}, loop::Scope::Register);
   auto i = loop::makeVar("i");
-  auto all = [&](loop::Stmt s) { return loop::forLoop(i, loop::index(0), loop::index(10), LoopKind::Serial, std::move(s)); };
+  auto all = [&](loop::Stmt s) {
+    return loop::forLoop(i, loop::index(0), loop::index(10), LoopKind::Serial, std::move(s));
+  };
   loop::Function f;
   f.name = "spilled";
   f.params = {out};
@@ -188,12 +195,14 @@ TEST(Kernels, ErrorsNameKernelAndCause) {
   f.name = "conv_3";
   f.params = {out};
   f.outputCount = 1;
-  f.body = loop::forLoop(i, loop::index(0), loop::index(10), LoopKind::Vector, loop::store(out, {i}, loop::floatImm(DType::F32, 1)));
+  f.body = loop::forLoop(i, loop::index(0), loop::index(10), LoopKind::Vector,
+                         loop::store(out, {i}, loop::floatImm(DType::F32, 1)));
   EXPECT_EQ(compiler->compile(f).status().message(), "kernel conv_3: vector loop over i reached code generation");
 
   auto big = loop::makeBuffer("tmp", {DType::F32, 1}, {1 << 20}, loop::Scope::Stack);
   f.body = loop::allocate(big, loop::store(out, {loop::index(0)}, loop::load(big, {loop::index(0)})));
-  EXPECT_EQ(compiler->compile(f).status().message(), "kernel conv_3: buffer tmp of 4194304 bytes does not fit on the stack");
+  EXPECT_EQ(compiler->compile(f).status().message(),
+            "kernel conv_3: buffer tmp of 4194304 bytes does not fit on the stack");
   EXPECT_EQ(compiler->show(f, "ptx").status().message(), "no stage ptx of code generation; there are llvm and asm");
 }
 
@@ -206,6 +215,17 @@ TEST(Kernels, ShowsIrAndAssembly) {
   ASSERT_TRUE(ir && text);
   EXPECT_NE(ir->find("define i32 @kernel"), std::string::npos);
   EXPECT_NE(text->find("mulps"), std::string::npos);
+}
+
+TEST(Kernels, TailsAreMaskedInstructions) {
+  for (const auto& [cpu, instruction] : {std::pair("x86-64-v3", "vmaskmovps"), {"x86-64-v4", "{%k1} {z}"}}) {
+    auto target = makeTarget("", cpu, 1);
+    ASSERT_TRUE(target);
+    auto text =
+        makeKernelCompiler(*target)->show(elementwise(*target, DType::F32, 1003, [](Expr v) { return v + v; }), "asm");
+    ASSERT_TRUE(text);
+    EXPECT_NE(text->find(instruction), std::string::npos) << *text;
+  }
 }
 
 TEST(Blob, RefusesWhatIsNoObject) {

@@ -1,5 +1,6 @@
 // LLVM IR to machine code. The middle end is short on purpose: the loops are already in their final shape, so what is left is
 // promotion of register buffers, common subexpressions and hoisting of address arithmetic.
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -49,7 +50,8 @@ class LlvmCompiler : public codegen::KernelCompiler {
   }
 
   Result<std::string> show(const loop::Function& f, const std::string& stage) const override {
-    if (stage != "llvm" && stage != "asm") return Status::error("no stage " + stage + " of code generation; there are llvm and asm");
+    if (stage != "llvm" && stage != "asm")
+      return Status::error("no stage " + stage + " of code generation; there are llvm and asm");
     LOCUTION_ASSIGN_OR_RETURN(auto text, run(f, stage == "asm" ? Form::Assembly : Form::Ir));
     return std::string(text.data(), text.size());
   }
@@ -69,6 +71,8 @@ class LlvmCompiler : public codegen::KernelCompiler {
     llvm::SmallVector<char, 0> out;
     llvm::raw_svector_ostream stream(out);
     llvm::legacy::PassManager passes;
+    // Without it passes assume a machine that has no masked loads and one addressing mode.
+    passes.add(llvm::createTargetTransformInfoWrapperPass(machine->getTargetIRAnalysis()));
     passes.add(llvm::createPromoteMemoryToRegisterPass());
     passes.add(llvm::createEarlyCSEPass());
     passes.add(llvm::createLICMPass());
@@ -78,7 +82,8 @@ class LlvmCompiler : public codegen::KernelCompiler {
       return out;
     }
     auto type = form == Form::Object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
-    if (machine->addPassesToEmitFile(passes, stream, nullptr, type)) return Status::error("this target can't write " + f.name);
+    if (machine->addPassesToEmitFile(passes, stream, nullptr, type))
+      return Status::error("this target can't write " + f.name);
     passes.run(module);
     return out;
   }

@@ -15,7 +15,8 @@ using loop::LoopKind;
 
 Tensor smallIntegers(const loop::Buffer& buffer, std::mt19937_64& random, int64_t low, int64_t high) {
   Tensor t(buffer.element.dtype, loop::extents(buffer));
-  for (int64_t i = 0; i < t.elements(); ++i) t.setElementInt(i, low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1)));
+  for (int64_t i = 0; i < t.elements(); ++i)
+    t.setElementInt(i, low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1)));
   return t;
 }
 
@@ -50,7 +51,8 @@ class RandomNest {
     f.params.push_back(out);
     f.params.push_back(wide);
     f.outputCount = 2;
-    f.body = loop::forLoop(outer_, loop::index(start), loop::index(rows_), LoopKind::Parallel, loop::substitute(row, shift));
+    f.body =
+        loop::forLoop(outer_, loop::index(start), loop::index(rows_), LoopKind::Parallel, loop::substitute(row, shift));
     f.parallelExtent = rows_;
     return f;
   }
@@ -59,7 +61,8 @@ class RandomNest {
     std::vector<Tensor> out;
     for (size_t i = 0; i < f.params.size(); ++i) {
       bool isIndex = f.params[i]->element.dtype == DType::I64 && f.params[i]->name == "where";
-      out.push_back(isIndex ? smallIntegers(*f.params[i], random_, 0, columns_ - 1) : smallIntegers(*f.params[i], random_, -4, 4));
+      out.push_back(isIndex ? smallIntegers(*f.params[i], random_, 0, columns_ - 1)
+                            : smallIntegers(*f.params[i], random_, -4, 4));
     }
     return out;
   }
@@ -74,8 +77,10 @@ class RandomNest {
 
   Expr leaf() {
     switch (pick(10)) {
-      case 0: return number(pick(5) - 2);
-      case 1: return loop::load(input("rows", type_, {rows_, columns_}), {i_, at_}, mask_);
+      case 0:
+        return number(pick(5) - 2);
+      case 1:
+        return loop::load(input("rows", type_, {rows_, columns_}), {i_, at_}, mask_);
       case 2: {
         static constexpr int64_t kSteps[] = {2, 3, 4, 5, 9};
         int64_t step = kSteps[pick(5)];
@@ -86,19 +91,25 @@ class RandomNest {
         Expr last = loop::broadcast(loop::index(columns_ * step - 1), lanes_);
         return loop::load(input("reversed", type_, {columns_ * step}), {last - at_ * step}, mask_);
       }
-      case 4: return loop::load(input("transposed", type_, {columns_, rows_}), {at_, i_}, mask_);
+      case 4:
+        return loop::load(input("transposed", type_, {columns_, rows_}), {at_, i_}, mask_);
       case 5: {
         Expr where = loop::load(input("where", DType::I64, {columns_}), {at_}, mask_);
         return loop::load(input("gathered", type_, {rows_, columns_}), {i_, where}, mask_);
       }
-      case 6: return loop::load(input("repeated", type_, {columns_}), {loop::floorDiv(at_, loop::broadcast(loop::index(3), lanes_))}, mask_);
-      case 7: return loop::broadcast(loop::load(input("scalar", type_, {rows_}), {i_}), lanes_);
-      case 8: return loop::cast(type_, loop::cast(DType::I32, at_ - loop::broadcast(row_, lanes_)));
+      case 6:
+        return loop::load(input("repeated", type_, {columns_}),
+                          {loop::floorDiv(at_, loop::broadcast(loop::index(3), lanes_))}, mask_);
+      case 7:
+        return loop::broadcast(loop::load(input("scalar", type_, {rows_}), {i_}), lanes_);
+      case 8:
+        return loop::cast(type_, loop::cast(DType::I32, at_ - loop::broadcast(row_, lanes_)));
       default: {
         // Read only where it exists.
         auto edge = input("edge", type_, {rows_});
         Expr before = Expr(i_) - 1;
-        Expr guarded = loop::select(loop::le(loop::index(0), before), loop::load(edge, {before}), loop::constant(type_, 2));
+        Expr guarded =
+            loop::select(loop::le(loop::index(0), before), loop::load(edge, {before}), loop::constant(type_, 2));
         return loop::broadcast(guarded, lanes_);
       }
     }
@@ -108,16 +119,22 @@ class RandomNest {
     if (depth == 0) return leaf();
     Expr a = expression(depth - 1);
     switch (pick(8)) {
-      case 0: return a + expression(depth - 1);
-      case 1: return a - expression(depth - 1);
-      case 2: return loop::minOf(a, number(9)) * loop::maxOf(expression(depth - 1), number(-9));
-      case 3: return loop::maxOf(a, expression(depth - 1));
-      case 4: return loop::select(loop::lt(a, expression(depth - 1)), a, number(pick(7)));
+      case 0:
+        return a + expression(depth - 1);
+      case 1:
+        return a - expression(depth - 1);
+      case 2:
+        return loop::minOf(a, number(9)) * loop::maxOf(expression(depth - 1), number(-9));
+      case 3:
+        return loop::maxOf(a, expression(depth - 1));
+      case 4:
+        return loop::select(loop::lt(a, expression(depth - 1)), a, number(pick(7)));
       case 5: {
         auto twice = loop::makeVar("twice", a->type);
         return loop::let(twice, a + a, loop::minOf(twice, number(8)) - Expr(twice));
       }
-      case 6: return loop::cast(type_, loop::cast(DType::I16, a));
+      case 6:
+        return loop::cast(type_, loop::cast(DType::I16, a));
       default: {
         Expr inBounds = loop::le(loop::broadcast(loop::index(2), lanes_), at_);
         return loop::select(loop::logicalAnd(inBounds, loop::ne(a, number(0))), a, expression(depth - 1));
@@ -131,7 +148,9 @@ class RandomNest {
     auto stack = loop::makeBuffer("stack", {type_, lanes_}, {2}, loop::Scope::Stack);
     auto k = loop::makeVar("k");
     auto t = loop::makeVar("t");
-    auto tile = [&](loop::Stmt s) { return loop::forLoop(t, loop::index(0), loop::index(2), LoopKind::Unrolled, std::move(s)); };
+    auto tile = [&](loop::Stmt s) {
+      return loop::forLoop(t, loop::index(0), loop::index(2), LoopKind::Unrolled, std::move(s));
+    };
     Expr weight = loop::broadcast(loop::load(input("weights", type_, {5, 2}), {k, t}), lanes_);
     loop::Stmt init = tile(loop::store(acc, {t}, number(1)));
     loop::Stmt step = tile(loop::store(acc, {t}, loop::load(acc, {t}) + weight * value));
@@ -145,14 +164,16 @@ class RandomNest {
 
   loop::Stmt zeroRow(const loop::BufferRef& out) {
     auto z = loop::makeVar("z");
-    return loop::forLoop(z, loop::index(0), loop::index(columns_), LoopKind::Serial, loop::store(out, {i_, z}, loop::constant(type_, 0)));
+    return loop::forLoop(z, loop::index(0), loop::index(columns_), LoopKind::Serial,
+                         loop::store(out, {i_, z}, loop::constant(type_, 0)));
   }
 
   std::mt19937_64 random_;
   DType type_;
   int lanes_;
   int64_t rows_, columns_, steps_;
-  loop::VarRef i_ = loop::makeVar("i"), j_ = loop::makeVar("j"), row_ = loop::makeVar("row"), outer_ = loop::makeVar("outer");
+  loop::VarRef i_ = loop::makeVar("i"), j_ = loop::makeVar("j"), row_ = loop::makeVar("row"),
+               outer_ = loop::makeVar("outer");
   Expr at_, mask_;
   std::vector<loop::BufferRef> inputs_;
 };
@@ -160,7 +181,8 @@ class RandomNest {
 TEST(Loops, RandomNests) {
   for (const TargetSpec& target : runnableTargets()) {
     for (uint64_t seed = 0; seed < 60; ++seed) {
-      static constexpr DType kTypes[] = {DType::F32, DType::I32, DType::F64, DType::I64, DType::I8, DType::F16, DType::U16};
+      static constexpr DType kTypes[] = {DType::F32, DType::I32, DType::F64, DType::I64,
+                                         DType::I8,  DType::F16, DType::U16};
       DType type = kTypes[seed % 7];
       static constexpr int kDivisors[] = {1, 1, 2, 100};
       int lanes = std::max(1, std::min(16, target.lanes(dtypeBits(type) / 8)) / kDivisors[seed / 7 % 4]);
@@ -178,7 +200,8 @@ TEST(Loops, RandomNests) {
         for (int64_t at = 0; at < params[i].elements(); ++at) {
           if (sameWord(type, wordAt(expected[i], at), wordAt(params[i], at), false)) continue;
           ADD_FAILURE() << target.cpu << " seed " << seed << ": " << f.params[i]->name << "[" << at << "] is "
-                        << params[i].elementAsDouble(at) << ", not " << expected[i].elementAsDouble(at) << "\n" << loop::print(f);
+                        << params[i].elementAsDouble(at) << ", not " << expected[i].elementAsDouble(at) << "\n"
+                        << loop::print(f);
           return;
         }
       }
@@ -204,7 +227,8 @@ TEST(Loops, RampComparisons) {
             Expr ramp = std::make_shared<loop::Ramp>(loop::index(3), loop::index(step), lanes);
             Expr scalar = std::make_shared<loop::Broadcast>(at, lanes);
             auto op = orEqual ? BinaryOp::Le : BinaryOp::Lt;
-            Expr mask = std::make_shared<loop::Binary>(op, loop::Type{DType::Bool, lanes}, swapped ? scalar : ramp, swapped ? ramp : scalar);
+            Expr mask = std::make_shared<loop::Binary>(op, loop::Type{DType::Bool, lanes}, swapped ? scalar : ramp,
+                                                       swapped ? ramp : scalar);
             auto out = loop::makeBuffer("out", {DType::Bool, 1}, {lanes});
             stores.push_back(loop::store(out, {loop::ramp(loop::index(0), loop::index(1), lanes)}, mask));
             f.params.push_back(out);
@@ -224,7 +248,8 @@ TEST(Loops, RampComparisons) {
         ASSERT_TRUE(runKernel(target, f, params));
         for (size_t k = 0; k < expected.size(); ++k) {
           for (int64_t lane = 0; lane < lanes; ++lane) {
-            EXPECT_EQ(params[k + 1].elementAsInt(lane) != 0, expected[k](lane, e)) << target.cpu << " case " << k << " lane " << lane << " edge " << e;
+            EXPECT_EQ(params[k + 1].elementAsInt(lane) != 0, expected[k](lane, e))
+                << target.cpu << " case " << k << " lane " << lane << " edge " << e;
           }
         }
       }

@@ -62,7 +62,8 @@ loop::Function readKernel(int lanes, int64_t elements) {
   loop::Stmt init = unrolled(c, kChains, loop::store(acc, {c}, loop::broadcast(loop::floatImm(DType::F32, 0), lanes)));
   loop::Stmt step = unrolled(c, kChains, loop::store(acc, {c}, loop::load(acc, {c}) + loop::load(in, {at})));
   loop::Stmt all = loop::forLoop(n, loop::index(0), loop::index(elements / (kChains * lanes)), LoopKind::Serial, step);
-  loop::Stmt end = unrolled(c, kChains, loop::store(out, {loop::ramp(lane, loop::index(1), lanes)}, loop::load(acc, {c})));
+  loop::Stmt end =
+      unrolled(c, kChains, loop::store(out, {loop::ramp(lane, loop::index(1), lanes)}, loop::load(acc, {c})));
   loop::Function f;
   f.name = "read";
   f.params = {in, out};
@@ -100,7 +101,8 @@ Result<double> timeOf(const codegen::KernelCompiler& compiler, const loop::Funct
 
 Result<TargetSpec> measureMachine(const TargetSpec& base) {
   auto missing = runtime::missingFeatures(base.features);
-  if (!missing.empty()) return Status::error("this machine can't be measured as " + base.cpu + ": it lacks " + join(missing, ", "));
+  if (!missing.empty())
+    return Status::error("this machine can't be measured as " + base.cpu + ": it lacks " + join(missing, ", "));
   TargetSpec spec = base;
   readCacheSizes(&spec);
   auto compiler = makeKernelCompiler(base);

@@ -58,15 +58,20 @@ class Harness {
   void compare(const Case& c, const Tensor& a, const Tensor& b, const Tensor& out) const {
     int shown = 0;
     for (int64_t i = 0; i < count_ && shown < 3; ++i) {
-      loop::Word expected = loop::bitsToWord(c.result, loop::wordToBits(c.result, c.expected(wordAt(a, i), wordAt(b, i))));
+      loop::Word expected =
+          loop::bitsToWord(c.result, loop::wordToBits(c.result, c.expected(wordAt(a, i), wordAt(b, i))));
       loop::Word actual = wordAt(out, i);
       if (sameWord(c.result, expected, actual, c.signedZeros)) continue;
       double gap = std::fabs(expected.f - actual.f);
-      double unit = c.result == DType::F32 ? 0x1p-23 : c.result == DType::F64 ? 0x1p-52 : c.result == DType::F16 ? 0x1p-10 : 0x1p-7;
+      double unit = c.result == DType::F32   ? 0x1p-23
+                    : c.result == DType::F64 ? 0x1p-52
+                    : c.result == DType::F16 ? 0x1p-10
+                                             : 0x1p-7;
       if (isFloat(c.result) && c.ulps > 0 && gap <= c.ulps * std::max(unit * std::fabs(expected.f), 0x1p-149)) continue;
       ++shown;
-      ADD_FAILURE() << target_.cpu << " x" << lanes_ << " " << dtypeName(type_) << " " << c.name << " of 0x" << std::hex << bitsAt(a, i)
-                    << ", 0x" << bitsAt(b, i) << ": 0x" << bitsAt(out, i) << ", expected 0x" << loop::wordToBits(c.result, expected);
+      ADD_FAILURE() << target_.cpu << " x" << lanes_ << " " << dtypeName(type_) << " " << c.name << " of 0x" << std::hex
+                    << bitsAt(a, i) << ", 0x" << bitsAt(b, i) << ": 0x" << bitsAt(out, i) << ", expected 0x"
+                    << loop::wordToBits(c.result, expected);
     }
   }
 
@@ -110,8 +115,10 @@ TEST(Operators, ByConstant) {
         Harness h(target, type, lanes, kCount);
         for (int64_t divisor : {0, 1, 2, 3, 7, 8, 64, 100, -1, -2, -3, -8}) {
           if (divisor < 0 && !isSignedInt(type)) continue;
-          for (BinaryOp op : {BinaryOp::Div, BinaryOp::Mod, BinaryOp::FloorDiv, BinaryOp::FloorMod, BinaryOp::Shl, BinaryOp::Shr}) {
-            h.add({"by" + std::to_string(divisor), type, loop::binary(op, h.a(), loop::broadcast(loop::intImm(type, divisor), lanes)),
+          for (BinaryOp op :
+               {BinaryOp::Div, BinaryOp::Mod, BinaryOp::FloorDiv, BinaryOp::FloorMod, BinaryOp::Shl, BinaryOp::Shr}) {
+            h.add({"by" + std::to_string(divisor), type,
+                   loop::binary(op, h.a(), loop::broadcast(loop::intImm(type, divisor), lanes)),
                    [op, type, divisor](loop::Word a, loop::Word) {
                      return loop::evalBinary(op, type, a, loop::wordOf(loop::wrapInt(type, divisor)));
                    }});
@@ -131,7 +138,9 @@ TEST(Operators, MinMaxWithConstantKeepNan) {
         for (BinaryOp op : {BinaryOp::Min, BinaryOp::Max}) {
           for (double k : {0.0, 6.0, __builtin_inf(), __builtin_nan("")}) {
             Expr constant = loop::broadcast(loop::floatImm(type, k), lanes);
-            auto expected = [op, type, k](loop::Word a, loop::Word) { return loop::evalBinary(op, type, a, loop::wordOf(k)); };
+            auto expected = [op, type, k](loop::Word a, loop::Word) {
+              return loop::evalBinary(op, type, a, loop::wordOf(k));
+            };
             h.add({"right", type, loop::binary(op, h.a(), constant), expected, 0, false});
             h.add({"left", type, loop::binary(op, constant, h.a()), expected, 0, false});
           }
@@ -180,7 +189,8 @@ TEST(Operators, CastsRoundToEven) {
       }
       auto count = static_cast<int64_t>(values.size());
       Tensor a(from, {count});
-      for (int64_t i = 0; i < count; ++i) setBits(a, i, loop::wordToBits(from, loop::wordOf(values[static_cast<size_t>(i)])));
+      for (int64_t i = 0; i < count; ++i)
+        setBits(a, i, loop::wordToBits(from, loop::wordOf(values[static_cast<size_t>(i)])));
       Harness h(target, from, lanesOf(target, from), count);
       for (DType to : {DType::F16, DType::BF16, DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::F8E5M2, DType::F8E5M2FNUZ}) {
         h.add({std::string(dtypeName(to)), to, loop::cast(to, h.a()),
@@ -193,11 +203,13 @@ TEST(Operators, CastsRoundToEven) {
 
 TEST(Operators, Intrinsics) {
   for (const TargetSpec& target : runnableTargets()) {
-    for (DType type : {DType::F32, DType::F64, DType::F16, DType::BF16, DType::F8E5M2, DType::I8, DType::I32, DType::I64, DType::U16, DType::Bool}) {
+    for (DType type : {DType::F32, DType::F64, DType::F16, DType::BF16, DType::F8E5M2, DType::I8, DType::I32,
+                       DType::I64, DType::U16, DType::Bool}) {
       for (int lanes : {1, lanesOf(target, type)}) {
         Harness h(target, type, lanes, kCount);
         auto add = [&](const char* name, int arity, loop::IntrinsicGroup group) {
-          bool forInts = std::string_view(name) == "abs" || std::string_view(name) == "not" || std::string_view(name) == "popcount";
+          bool forInts = std::string_view(name) == "abs" || std::string_view(name) == "not" ||
+                         std::string_view(name) == "popcount";
           bool forFloats = std::string_view(name) != "not" && std::string_view(name) != "popcount";
           if (std::string_view(name) == "bitcast" || !(isFloat(type) ? forFloats : forInts)) return;
           if (type == DType::Bool && std::string_view(name) != "not") return;
@@ -225,10 +237,14 @@ TEST(Operators, Intrinsics) {
 
 TEST(Operators, Bitcast) {
   for (const TargetSpec& target : runnableTargets()) {
-    for (auto [from, to] : {std::pair(DType::F32, DType::U32), {DType::I64, DType::F64}, {DType::F16, DType::I16}, {DType::U8, DType::F8E4M3FN}}) {
+    for (auto [from, to] : {std::pair(DType::F32, DType::U32),
+                            {DType::I64, DType::F64},
+                            {DType::F16, DType::I16},
+                            {DType::U8, DType::F8E4M3FN}}) {
       Harness h(target, from, lanesOf(target, from), kCount);
-      h.add({"bitcast", to, loop::bitcast(to, h.a()),
-             [from = from, to = to](loop::Word x, loop::Word) { return loop::bitsToWord(to, loop::wordToBits(from, x)); }});
+      h.add({"bitcast", to, loop::bitcast(to, h.a()), [from = from, to = to](loop::Word x, loop::Word) {
+               return loop::bitsToWord(to, loop::wordToBits(from, x));
+             }});
       h.check(interesting(from, kCount, 11), interesting(from, kCount, 12));
     }
   }

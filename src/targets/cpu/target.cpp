@@ -25,12 +25,44 @@ namespace {
 
 // Every feature of x86-64 by which LLVM chooses instructions for code that doesn't ask for them. Sorted: the order of
 // TargetSpec::features. What isn't here (system instructions, AMX, cryptography) never shows in a kernel.
-constexpr const char* kFeatures[] = {
-    "avx",         "avx10.1",     "avx10.2",    "avx2",       "avx512bf16",  "avx512bitalg",       "avx512bw",        "avx512cd",
-    "avx512dq",    "avx512f",     "avx512fp16", "avx512ifma", "avx512vbmi",  "avx512vbmi2",        "avx512vl",        "avx512vnni",
-    "avx512vp2intersect", "avx512vpopcntdq", "avxifma", "avxneconvert", "avxvnni", "avxvnniint16", "avxvnniint8", "bmi",
-    "bmi2",        "f16c",        "fma",        "fma4",       "gfni",        "lzcnt",              "movbe",           "popcnt",
-    "sse3",        "sse4.1",      "sse4.2",     "ssse3",      "tbm",         "xop"};
+constexpr const char* kFeatures[] = {"avx",
+                                     "avx10.1",
+                                     "avx10.2",
+                                     "avx2",
+                                     "avx512bf16",
+                                     "avx512bitalg",
+                                     "avx512bw",
+                                     "avx512cd",
+                                     "avx512dq",
+                                     "avx512f",
+                                     "avx512fp16",
+                                     "avx512ifma",
+                                     "avx512vbmi",
+                                     "avx512vbmi2",
+                                     "avx512vl",
+                                     "avx512vnni",
+                                     "avx512vp2intersect",
+                                     "avx512vpopcntdq",
+                                     "avxifma",
+                                     "avxneconvert",
+                                     "avxvnni",
+                                     "avxvnniint16",
+                                     "avxvnniint8",
+                                     "bmi",
+                                     "bmi2",
+                                     "f16c",
+                                     "fma",
+                                     "fma4",
+                                     "gfni",
+                                     "lzcnt",
+                                     "movbe",
+                                     "popcnt",
+                                     "sse3",
+                                     "sse4.1",
+                                     "sse4.2",
+                                     "ssse3",
+                                     "tbm",
+                                     "xop"};
 // What some CPU names imply and no kernel gains from; never used, so that running a kernel never asks for them.
 constexpr const char* kUnused[] = {"ccmp", "cf", "egpr", "ndd", "nf", "ppx", "push2pop2", "zu"};
 
@@ -116,7 +148,8 @@ Result<TargetSpec> makeTarget(const std::string& triple, const std::string& cpu,
   }
   std::sort(used.begin(), used.end());
   spec.features = join(used, ",");
-  bool wide = has.contains("avx512f") && has.contains("avx512vl") && has.contains("avx512bw") && has.contains("avx512dq");
+  bool wide =
+      has.contains("avx512f") && has.contains("avx512vl") && has.contains("avx512bw") && has.contains("avx512dq");
   spec.vectorBytes = wide ? 64 : has.contains("avx") ? 32 : 16;
   spec.vectorRegisters = wide ? 32 : 16;
   spec.hasFma = has.contains("fma");
@@ -155,8 +188,9 @@ Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const TargetSpec&
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   options.EmulatedTLS = false;
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, spec.cpu, join(switches, ","), options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, spec.cpu, join(switches, ","), options, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   if (!machine) return Status::error("target " + quoted(spec.triple) + " can't be made");
   return machine;
 }

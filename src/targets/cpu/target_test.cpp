@@ -44,7 +44,8 @@ TEST(Target, NativeRunsHereAndRoundTrips) {
 TEST(Target, Errors) {
   EXPECT_EQ(makeTarget("", "skylake-avx51", 1).status().message().substr(0, 71),
             "unknown CPU \"skylake-avx51\" for x86_64; close names: native, skylake-av");
-  EXPECT_EQ(makeTarget("", "x86-64", 1).status().message(), "CPU \"x86-64\" lacks SSE4.1; x86-64-v2 is the least that is supported");
+  EXPECT_EQ(makeTarget("", "x86-64", 1).status().message(),
+            "CPU \"x86-64\" lacks SSE4.1; x86-64-v2 is the least that is supported");
   EXPECT_EQ(makeTarget("riscv64-unknown-linux-gnu", "native", 1).status().message(),
             "target \"riscv64-unknown-linux-gnu\": architecture riscv64 is not supported; there is x86_64");
   EXPECT_EQ(makeTarget("x86_64-pc-windows-msvc", "x86-64-v3", 1).status().message(),

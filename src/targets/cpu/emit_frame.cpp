@@ -1,9 +1,5 @@
-// The frame of a kernel (arguments, buffers, alias facts) and statements. Loops are emitted bottom-tested; unrolled loops are
-// expanded with the variable bound to a constant.
-#include <llvm/IR/Intrinsics.h>
-
+// The frame of a kernel: arguments, buffers, what may alias, which register buffers stay in memory, LLVM's types.
 #include <algorithm>
-#include <functional>
 
 #include "core/dtype.h"
 #include "loop/build.h"
@@ -12,16 +8,8 @@
 namespace locution::targets::cpu {
 namespace {
 
-// More copies than this are emitted as a loop.
-constexpr int64_t kMaxUnroll = 1024;
 // Worker threads have stacks of 8 MiB; kernels share them with nobody, but big frames page-fault on first use.
 constexpr int64_t kMaxStackBytes = 1 << 20;
-
-bool constantOf(const loop::Expr& e, int64_t* value) {
-  const auto* imm = loop::as<loop::IntImm>(e);
-  if (imm) *value = imm->value;
-  return imm != nullptr;
-}
 
 int64_t elementCount(const loop::Buffer& buffer) {
   int64_t count = 1;
@@ -51,7 +39,8 @@ class RegisterScan {
       expr(store->mask);
     } else if (const auto* f = loop::as<loop::For>(s)) {
       int64_t extent = 0;
-      bool fixed = f->loop == loop::LoopKind::Unrolled && constantOf(f->extent, &extent) && extent <= kMaxUnroll && isFixed(f->min);
+      bool fixed = f->loop == loop::LoopKind::Unrolled && constantOf(f->extent, &extent) && extent <= kMaxUnroll &&
+                   isFixed(f->min);
       if (extent == 1 || (constantOf(f->extent, &extent) && extent == 1)) fixed = isFixed(f->min);
       if (fixed) fixed_.insert(f->var.get());
       expr(f->min);
@@ -180,7 +169,8 @@ void Emitter::describeAliases() {
   llvm::MDBuilder metadata(context_);
   auto* domain = metadata.createAnonymousAliasScopeDomain(function_.name);
   std::vector<llvm::Metadata*> scopes;
-  for (size_t i = 0; i < count; ++i) scopes.push_back(metadata.createAnonymousAliasScope(domain, function_.params[i]->name));
+  for (size_t i = 0; i < count; ++i)
+    scopes.push_back(metadata.createAnonymousAliasScope(domain, function_.params[i]->name));
   auto mayShare = [&](size_t i, size_t j) {
     if (i == j) return true;
     if (i >= firstOutput && j >= firstOutput) return false;
@@ -226,7 +216,8 @@ void Emitter::allocatePlace(const loop::Buffer* buffer) {
   }
   bool isRegister = buffer->scope == loop::Scope::Register && !spilled_.contains(buffer);
   if (isRegister) {
-    for (int64_t i = 0; i < count; ++i) p.elements.push_back(b_.CreateAlloca(valueType(buffer->element), nullptr, buffer->name));
+    for (int64_t i = 0; i < count; ++i)
+      p.elements.push_back(b_.CreateAlloca(valueType(buffer->element), nullptr, buffer->name));
     return;
   }
   int64_t bytes = std::max<int64_t>(dtypeBytes(buffer->element.dtype, count * buffer->element.lanes), 1);
@@ -235,123 +226,22 @@ void Emitter::allocatePlace(const loop::Buffer* buffer) {
     fail("buffer " + buffer->name + " of " + std::to_string(bytes) + " bytes does not fit on the stack");
     bytes = 1;
   }
-  auto* memory = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(bytes)), nullptr, buffer->name);
+  auto* memory =
+      b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(bytes)), nullptr, buffer->name);
   memory->setAlignment(llvm::Align(64));
   p.base = memory;
 }
 
-void Emitter::emitStmt(const loop::Stmt& s) {
-  forgetTo(0);
-  if (!s) return;
-  if (const auto* store = loop::as<loop::Store>(s)) {
-    emitStore(*store);
-  } else if (const auto* loop = loop::as<loop::For>(s)) {
-    emitFor(*loop);
-  } else if (const auto* block = loop::as<loop::Block>(s)) {
-    for (const auto& inner : block->stmts) emitStmt(inner);
-  } else if (const auto* cond = loop::as<loop::IfThen>(s)) {
-    emitIf(*cond);
-  } else if (const auto* alloc = loop::as<loop::Allocate>(s)) {
-    allocatePlace(alloc->buffer.get());
-    emitStmt(alloc->body);
-  } else if (const auto* let = loop::as<loop::LetStmt>(s)) {
-    vars_[let->var.get()] = emit(let->value);
-    emitStmt(let->body);
-  } else {
-    fail("unknown statement");
-  }
-}
-
-void Emitter::emitFor(const loop::For& loop) {
-  int64_t extent = -1;
-  bool fixed = constantOf(loop.extent, &extent);
-  if (fixed && extent <= 0 && loop.loop != loop::LoopKind::Parallel) return;
-  if (loop.loop == loop::LoopKind::Vector) {
-    fail("vector loop over " + loop.var->name + " reached code generation");
-    return;
-  }
-  if (loop.loop == loop::LoopKind::Parallel) {
-    if (sawParallel_) {
-      fail("a second parallel loop, over " + loop.var->name);
-      return;
-    }
-    sawParallel_ = true;
-    llvm::Value* min = emit(loop.min);
-    emitLoop(loop, b_.CreateAdd(min, begin_), b_.CreateAdd(min, end_), true);
-    return;
-  }
-  if (fixed && ((loop.loop == loop::LoopKind::Unrolled && extent <= kMaxUnroll) || extent == 1)) {
-    emitUnrolled(loop, extent);
-    return;
-  }
-  llvm::Value* min = emit(loop.min);
-  emitLoop(loop, min, b_.CreateAdd(min, emit(loop.extent), "", false, true), !fixed);
-}
-
-void Emitter::emitUnrolled(const loop::For& loop, int64_t extent) {
-  llvm::Value* min = emit(loop.min);
-  for (int64_t i = 0; i < extent; ++i) {
-    vars_[loop.var.get()] = i == 0 ? min : b_.CreateAdd(min, b_.getInt64(static_cast<uint64_t>(i)));
-    emitStmt(loop.body);
-  }
-}
-
-void Emitter::emitLoop(const loop::For& loop, llvm::Value* begin, llvm::Value* end, bool mayBeEmpty) {
-  auto* before = b_.GetInsertBlock();
-  auto* body = newBlock("loop");
-  llvm::BasicBlock* after = nullptr;
-  if (mayBeEmpty) {
-    after = newBlock("done");
-    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), body, after);
-  } else {
-    b_.CreateBr(body);
-  }
-  b_.SetInsertPoint(body);
-  auto* var = b_.CreatePHI(b_.getInt64Ty(), 2, loop.var->name);
-  var->addIncoming(begin, before);
-  vars_[loop.var.get()] = var;
-  ++depth_;
-  emitStmt(loop.body);
-  --depth_;
-  auto* next = b_.CreateAdd(var, b_.getInt64(1), "", true, true);
-  var->addIncoming(next, b_.GetInsertBlock());
-  if (!after) after = newBlock("done");
-  after->moveAfter(b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpSLT(next, end), body, after);
-  b_.SetInsertPoint(after);
-  forgetTo(0);
-}
-
-void Emitter::emitIf(const loop::IfThen& s) {
-  llvm::Value* condition = emit(s.condition);
-  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
-    emitStmt(known->isOne() ? s.then : s.otherwise);
-    return;
-  }
-  auto* then = newBlock("then");
-  auto* otherwise = s.otherwise ? newBlock("else") : nullptr;
-  auto* after = newBlock("endif");
-  b_.CreateCondBr(condition, then, otherwise ? otherwise : after);
-  b_.SetInsertPoint(then);
-  ++depth_;
-  emitStmt(s.then);
-  b_.CreateBr(after);
-  if (otherwise) {
-    b_.SetInsertPoint(otherwise);
-    emitStmt(s.otherwise);
-    b_.CreateBr(after);
-  }
-  --depth_;
-  b_.SetInsertPoint(after);
-  forgetTo(0);
-}
-
 llvm::Type* Emitter::scalarType(DType type) {
   switch (type) {
-    case DType::F32: return b_.getFloatTy();
-    case DType::F64: return b_.getDoubleTy();
-    case DType::Bool: return b_.getInt1Ty();
-    default: break;
+    case DType::F32:
+      return b_.getFloatTy();
+    case DType::F64:
+      return b_.getDoubleTy();
+    case DType::Bool:
+      return b_.getInt1Ty();
+    default:
+      break;
   }
   int bits = dtypeBits(type);
   if (bits == 0 || bits > 64 || dtypeClass(type) == DTypeClass::Complex) {
