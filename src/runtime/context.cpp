@@ -87,6 +87,7 @@ struct Context::Impl {
 
   std::vector<HostValue> inputs, outputs;
   std::vector<bool> isSet;
+  std::vector<std::vector<size_t>> inputSlots, outputSlots;
   // What a slot holds where it isn't plain memory: dynamic, strings, sequences. Null where it is.
   std::vector<HostValue> values;
   std::vector<std::byte*> memory;
@@ -108,6 +109,8 @@ struct Context::Impl {
         inputs(exe.inputs.size()),
         outputs(exe.outputs.size()),
         isSet(exe.inputs.size()),
+        inputSlots(exe.inputs.size()),
+        outputSlots(exe.outputs.size()),
         values(exe.slots.size()),
         memory(exe.slots.size()),
         uses(exe.slots.size()),
@@ -118,6 +121,8 @@ struct Context::Impl {
       const Slot& s = exe.slots[i];
       if (s.space == SlotSpace::Arena && arena) memory[i] = arena->data() + s.offset;
       if (s.space == SlotSpace::Constant) bindConstant(i);
+      if (s.space == SlotSpace::Input) inputSlots[static_cast<size_t>(s.index)].push_back(i);
+      if (s.space == SlotSpace::Output) outputSlots[static_cast<size_t>(s.index)].push_back(i);
     }
     buildTables();
   }
@@ -160,11 +165,9 @@ struct Context::Impl {
     for (size_t at : uses[i]) table[at] = data;
   }
   /// All slots that stand for a port.
-  void bindPort(SlotSpace space, size_t index, const HostValue& value) {
-    for (size_t i = 0; i < exe.slots.size(); ++i) {
-      const Slot& s = exe.slots[i];
-      if (s.space != space || static_cast<size_t>(s.index) != index) continue;
-      if (value.isTensor() && s.dtype != DType::String)
+  void bindPort(const std::vector<size_t>& slots, const HostValue& value) {
+    for (size_t i : slots) {
+      if (value.isTensor() && exe.slots[i].dtype != DType::String)
         setMemory(i, const_cast<std::byte*>(value.tensor.raw()));  // inputs are only read
       else
         values[i] = value;
@@ -193,7 +196,7 @@ struct Context::Impl {
     }
     inputs[index] = std::move(value);
     isSet[index] = true;
-    bindPort(SlotSpace::Input, index, inputs[index]);
+    bindPort(inputSlots[index], inputs[index]);
     return Status::ok();
   }
 
@@ -204,9 +207,13 @@ struct Context::Impl {
     const Port& port = exe.outputs[index];
     if (slot(port.slot).space != SlotSpace::Output || port.dtype == DType::String)
       return Status::error("output " + quoted(port.name) + " can't be bound: its memory is the model's");
+    if (!tensor.isValid()) {
+      outputs[index] = HostValue();
+      return Status::ok();
+    }
     LOCUTION_RETURN_IF_ERROR(checkPort(port, tensor, "the memory for output"));
     outputs[index] = std::move(tensor);
-    bindPort(SlotSpace::Output, index, outputs[index]);
+    bindPort(outputSlots[index], outputs[index]);
     return Status::ok();
   }
 
@@ -221,7 +228,7 @@ struct Context::Impl {
       if (outputs[i].isTensor() || slot(port.slot).space != SlotSpace::Output) continue;
       if (port.kind == ValueKind::Tensor && port.dtype != DType::String) {
         outputs[i] = Tensor(port.dtype, port.dims);
-        bindPort(SlotSpace::Output, i, outputs[i]);
+        bindPort(outputSlots[i], outputs[i]);
       }
     }
     return Status::ok();

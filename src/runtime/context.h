@@ -35,7 +35,8 @@ class Context {
   Status run();
   const Tensor& output(size_t index) const;
   const hostops::HostValue& outputValue(size_t index) const;
-  /// Memory for output `index`, instead of the context's own; must stay alive. dims as the port's.
+  /// Memory for output `index`, instead of the context's own; must stay alive. dims as the port's. An invalid tensor: the
+  /// context's own again.
   Status bindOutput(size_t index, Tensor tensor);
 
   void setProfiling(bool on);

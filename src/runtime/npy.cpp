@@ -22,8 +22,8 @@ struct TypeCode {
   DType dtype;
 };
 constexpr TypeCode kTypes[] = {
-    {"f4", DType::F32}, {"f8", DType::F64}, {"f2", DType::F16}, {"i1", DType::I8},   {"i2", DType::I16},
-    {"i4", DType::I32}, {"i8", DType::I64}, {"u1", DType::U8},  {"u2", DType::U16},  {"u4", DType::U32},
+    {"f4", DType::F32}, {"f8", DType::F64},  {"f2", DType::F16}, {"i1", DType::I8},    {"i2", DType::I16},
+    {"i4", DType::I32}, {"i8", DType::I64},  {"u1", DType::U8},  {"u2", DType::U16},   {"u4", DType::U32},
     {"u8", DType::U64}, {"b1", DType::Bool}, {"c8", DType::C64}, {"c16", DType::C128}, {"V2", DType::BF16},
 };
 
@@ -108,8 +108,8 @@ void swapBytes(Tensor& t) {
 }
 
 // U: UTF-32, S: bytes; both padded with zeros.
-Result<Tensor> readStrings(std::string_view data, char kind, bool swapped, int64_t width, const std::vector<int64_t>& dims,
-                           int64_t count) {
+Result<Tensor> readStrings(std::string_view data, char kind, bool swapped, int64_t width,
+                           const std::vector<int64_t>& dims, int64_t count) {
   size_t unit = kind == 'U' ? 4 : 1, item = static_cast<size_t>(width) * unit;
   std::vector<std::string> values;
   for (int64_t i = 0; i < count; ++i) {
@@ -165,7 +165,8 @@ Result<Tensor> readData(const std::shared_ptr<Storage>& file, size_t offset, con
   if (!code.empty() && (code[0] == 'U' || code[0] == 'S')) {
     int64_t width = 0;
     for (char c : code.substr(1)) {
-      if (c < '0' || c > '9' || width > (1 << 24)) return Status::error("has the unknown type " + locution::quoted(header.descr));
+      if (c < '0' || c > '9' || width > (1 << 24))
+        return Status::error("has the unknown type " + locution::quoted(header.descr));
       width = width * 10 + (c - '0');
     }
     int64_t count = hostops::checkedBytes(DType::U8, header.dims), bytes = -1, unit = code[0] == 'U' ? 4 : 1;
@@ -177,7 +178,8 @@ Result<Tensor> readData(const std::shared_ptr<Storage>& file, size_t offset, con
     LOCUTION_ASSIGN_OR_RETURN(Tensor t, readStrings(data, code[0], order == '>', width, header.dims, count));
     return header.fortran ? fromFortran(t, header.dims) : t;
   }
-  const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeCode& t) { return t.code == code; });
+  const auto* type =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeCode& t) { return t.code == code; });
   if (type == std::end(kTypes)) return Status::error("has the unknown type " + locution::quoted(header.descr));
   int64_t bytes = hostops::checkedBytes(type->dtype, header.dims);
   if (bytes < 0 || static_cast<size_t>(bytes) > available) return tooShort(bytes);
@@ -206,7 +208,9 @@ Result<Tensor> parse(const std::shared_ptr<Storage>& file) {
   if (major > 1) length |= byte(10) << 16 | byte(11) << 24;
   if (length > bytes.size() - start) return Status::error("is cut off in its header");
   std::optional<Header> header = HeaderParser(bytes.substr(start, length)).run();
-  if (!header) return Status::error("has a header that can't be read: " + locution::quoted(bytes.substr(start, std::min<size_t>(length, 200))));
+  if (!header)
+    return Status::error("has a header that can't be read: " +
+                         locution::quoted(bytes.substr(start, std::min<size_t>(length, 200))));
   return readData(file, start + length, *header);
 }
 
@@ -270,7 +274,8 @@ Status writeNpy(const std::string& path, const Tensor& tensor) {
     cells = stringCells(t, &width);
     descr = "<U" + std::to_string(width);
   } else {
-    const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeCode& c) { return c.dtype == t.dtype(); });
+    const auto* type =
+        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeCode& c) { return c.dtype == t.dtype(); });
     descr = (dtypeBits(t.dtype()) == 8 ? "|" : "<") + std::string(type->code);
   }
   std::string dict = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
@@ -278,13 +283,15 @@ Status writeNpy(const std::string& path, const Tensor& tensor) {
   dict += t.dims().size() == 1 ? ",), }" : "), }";
   dict.append(63 - (10 + dict.size()) % 64, ' ');
   dict += '\n';
-  std::string head = std::string(kMagic) + '\1' + '\0' + static_cast<char>(dict.size() & 0xff) + static_cast<char>(dict.size() >> 8) + dict;
+  std::string head = std::string(kMagic) + '\1' + '\0' + static_cast<char>(dict.size() & 0xff) +
+                     static_cast<char>(dict.size() >> 8) + dict;
 
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) return Status::error("cannot write " + path + ": " + std::strerror(errno));
   const char* data = t.dtype() == DType::String ? cells.data() : reinterpret_cast<const char*>(t.raw());
   size_t size = t.dtype() == DType::String ? cells.size() : t.bytes();
-  bool ok = std::fwrite(head.data(), 1, head.size(), file) == head.size() && (size == 0 || std::fwrite(data, 1, size, file) == size);
+  bool ok = std::fwrite(head.data(), 1, head.size(), file) == head.size() &&
+            (size == 0 || std::fwrite(data, 1, size, file) == size);
   ok = std::fclose(file) == 0 && ok;
   if (ok) return Status::ok();
   Status status = Status::error("cannot write " + path + ": " + std::strerror(errno));

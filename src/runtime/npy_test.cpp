@@ -22,8 +22,8 @@ std::string errorOf(const std::string& bytes) { return parseNpy(storageOf(bytes)
 
 TEST(Npy, EveryTypeRoundTrips) {
   TestFolder folder;
-  for (DType dtype : {DType::F32, DType::F64, DType::F16, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16,
-                      DType::U32, DType::U64, DType::Bool}) {
+  for (DType dtype : {DType::F32, DType::F64, DType::F16, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8,
+                      DType::U16, DType::U32, DType::U64, DType::Bool}) {
     for (const std::vector<int64_t>& dims : {std::vector<int64_t>{}, {3}, {2, 3}, {0, 4}}) {
       Tensor t(dtype, dims);
       for (int64_t i = 0; i < t.elements(); ++i) t.setElementInt(i, dtype == DType::Bool ? i % 2 : i + 1);
@@ -69,7 +69,8 @@ TEST(Npy, OtherOrders) {
   auto t = parseNpy(storageOf(fortran));
   EXPECT_EQ(t->dims(), (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(t->toInts(), (std::vector<int64_t>{1, 3, 5, 2, 4, 6}));
-  std::string strings = file("{'descr': '|S2', 'fortran_order': True, 'shape': (2, 2)}", std::string("a\0b\0cd\0\0", 8));
+  std::string strings =
+      file("{'descr': '|S2', 'fortran_order': True, 'shape': (2, 2)}", std::string("a\0b\0cd\0\0", 8));
   EXPECT_EQ(parseNpy(storageOf(strings))->strings(), (std::vector<std::string>{"a", "cd", "b", ""}));
 }
 
@@ -78,11 +79,15 @@ TEST(Npy, Errors) {
   EXPECT_EQ(errorOf(file("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", "")), "has the unknown type \"|O\"");
   EXPECT_EQ(errorOf(file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "1234")),
             "is cut off: it holds 4 bytes of data, and its header says 8");
-  EXPECT_THAT(errorOf(file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999)}", "")), HasSubstr("more than fits"));
-  EXPECT_THAT(errorOf(file("{'descr': '<U0', 'fortran_order': False, 'shape': (99999999999,)}", "")), HasSubstr("cut off"));
+  EXPECT_THAT(errorOf(file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999)}", "")),
+              HasSubstr("more than fits"));
+  EXPECT_THAT(errorOf(file("{'descr': '<U0', 'fortran_order': False, 'shape': (99999999999,)}", "")),
+              HasSubstr("cut off"));
   EXPECT_THAT(errorOf(file("{'descr': '<f4', 'shape': (2,)}", "")), HasSubstr("has a header that can't be read"));
-  EXPECT_THAT(errorOf(file("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", "")), HasSubstr("can't be read"));
-  EXPECT_EQ(errorOf(file("{'descr': '|b1', 'fortran_order': False, 'shape': (1,)}", "\7")), "has a boolean that is neither 0 nor 1");
+  EXPECT_THAT(errorOf(file("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", "")),
+              HasSubstr("can't be read"));
+  EXPECT_EQ(errorOf(file("{'descr': '|b1', 'fortran_order': False, 'shape': (1,)}", "\7")),
+            "has a boolean that is neither 0 nor 1");
   EXPECT_THAT(readNpy("/nowhere/x.npy").status().message(), HasSubstr("cannot open /nowhere/x.npy"));
   EXPECT_FALSE(writeNpy("/nowhere/x.npy", Tensor::scalarF32(1)).isOk());
 }
