@@ -80,22 +80,28 @@ Result<std::shared_ptr<const Evaluator::Compiled>> Evaluator::compile(const loop
       LOCUTION_ASSIGN_OR_RETURN(ScheduledKernel copy, scheduleKernel(pack, scheduler_, host_.target()));
       packed.push_back(numberOf(pack.outputs[0]));
       std::vector<size_t> buffers;
-      for (const Param& p : copy.params) buffers.push_back(p.kind == Param::Kind::Input ? numberOf(kernel.inputs[scheduled.packSources[k]]) : packed.back());
+      for (const Param& p : copy.params)
+        buffers.push_back(p.kind == Param::Kind::Input ? numberOf(kernel.inputs[scheduled.packSources[k]])
+                                                       : packed.back());
       LOCUTION_RETURN_IF_ERROR(addCall(copy.function, std::move(buffers)));
     }
     std::vector<size_t> buffers;
     for (const Param& p : scheduled.params)
-      buffers.push_back(p.kind == Param::Kind::Packed ? packed[p.index] : numberOf(p.kind == Param::Kind::Input ? kernel.inputs[p.index] : kernel.outputs[p.index]));
+      buffers.push_back(
+          p.kind == Param::Kind::Packed
+              ? packed[p.index]
+              : numberOf(p.kind == Param::Kind::Input ? kernel.inputs[p.index] : kernel.outputs[p.index]));
     LOCUTION_RETURN_IF_ERROR(addCall(scheduled.function, std::move(buffers)));
   }
   std::lock_guard<std::mutex> lock(mutex_);
   return cache_.emplace(key, out).first->second;
 }
 
-Result<std::vector<Tensor>> Evaluator::evaluate(const loop::Computation& computation, const std::vector<Tensor>& inputs) {
+Result<std::vector<Tensor>> Evaluator::evaluate(const loop::Computation& computation,
+                                                const std::vector<Tensor>& inputs) {
   size_t n = computation.inputs.size();
   LOCUTION_CHECK(inputs.size() == n) << computation.name;
-  if (workOf(computation) <= kInterpretLimit && !computation.raw) {
+  if (interpretSmall_ && workOf(computation) <= kInterpretLimit && !computation.raw) {
     loop::Function f = loop::naiveLoops(computation);
     std::vector<Tensor> params = inputs;
     for (const loop::BufferRef& b : computation.outputs) params.emplace_back(b->element.dtype, loop::extents(*b));
@@ -104,7 +110,8 @@ Result<std::vector<Tensor>> Evaluator::evaluate(const loop::Computation& computa
   }
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<const Compiled> compiled, compile(computation));
   std::vector<Tensor> tensors = inputs;
-  for (size_t i = n; i < compiled->buffers.size(); ++i) tensors.emplace_back(compiled->buffers[i].first, compiled->buffers[i].second);
+  for (size_t i = n; i < compiled->buffers.size(); ++i)
+    tensors.emplace_back(compiled->buffers[i].first, compiled->buffers[i].second);
   for (const Compiled::Call& call : compiled->calls) {
     std::vector<void*> pointers;
     for (size_t b : call.buffers) pointers.push_back(tensors[b].raw());
@@ -116,7 +123,8 @@ Result<std::vector<Tensor>> Evaluator::evaluate(const loop::Computation& computa
       return Status::ok();
     }));
   }
-  return std::vector<Tensor>(tensors.begin() + static_cast<long>(n), tensors.begin() + static_cast<long>(n + computation.outputs.size()));
+  return std::vector<Tensor>(tensors.begin() + static_cast<long>(n),
+                             tensors.begin() + static_cast<long>(n + computation.outputs.size()));
 }
 
 }  // namespace locution::driver

@@ -20,6 +20,8 @@ class Evaluator {
   /// `threads`: how many a large computation is shared out to.
   Evaluator(const codegen::KernelCompiler& host, const generator::Scheduler& scheduler, int threads);
   ~Evaluator();
+  /// Off: everything is compiled, as when the compiled code itself is in question.
+  void setInterpretSmall(bool on) { interpretSmall_ = on; }
   /// Inputs and outputs in the order of the computation's. Safe to call from several threads.
   Result<std::vector<Tensor>> evaluate(const loop::Computation& computation, const std::vector<Tensor>& inputs);
 
@@ -30,6 +32,7 @@ class Evaluator {
   const codegen::KernelCompiler& host_;
   const generator::Scheduler& scheduler_;
   int threads_;
+  bool interpretSmall_ = true;
   std::mutex mutex_;
   // Shared: a thread may still run what another call replaces.
   std::map<uint64_t, std::shared_ptr<const Compiled>> cache_;

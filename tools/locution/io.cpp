@@ -60,7 +60,7 @@ std::string portText(const std::string& name, DType dtype, const std::vector<int
   return name + " " + std::string(dtypeName(dtype)) + " " + (parts.empty() ? "scalar" : join(parts, "x"));
 }
 
-Result<Model> openModel(const Options& options, GivenInputs* given) {
+Status readGivenInputs(const Options& options, GivenInputs* given) {
   for (const std::string& text : options.inputs) {
     size_t eq = text.find('=');
     if (eq == std::string::npos) return Status::error("--input " + text + ": want NAME=FILE or NAME=random");
@@ -70,6 +70,11 @@ Result<Model> openModel(const Options& options, GivenInputs* given) {
     LOCUTION_ASSIGN_OR_RETURN(hostops::HostValue value, readValue(file, ValueKind::Tensor));
     (*given)[name] = std::move(value);
   }
+  return Status::ok();
+}
+
+Result<Model> openModel(const Options& options, GivenInputs* given) {
+  LOCUTION_RETURN_IF_ERROR(readGivenInputs(options, given));
   Model model;
   auto start = Clock::now();
   if (isExecutableFile(options.model)) {

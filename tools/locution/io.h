@@ -29,6 +29,9 @@ struct Model {
 /// What --input gives: values by input name; `random` ones are left out.
 using GivenInputs = std::map<std::string, hostops::HostValue>;
 
+/// Reads the files that --input names.
+Status readGivenInputs(const Options& options, GivenInputs* given);
+
 /// Opens MODEL; shapes of given files settle dynamic dims, and values those inputs that decide shapes.
 Result<Model> openModel(const Options& options, GivenInputs* given);
 /// Sets every input of the context; says on standard error which were random.
