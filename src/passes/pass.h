@@ -20,7 +20,8 @@ namespace locution::passes {
 
 /// Runs a Computation on tensors: the interpreter for small work, compiled code (handed in by the driver) for large.
 /// Outputs in the order of computation.outputs.
-using Evaluator = std::function<Result<std::vector<Tensor>>(const loop::Computation&, const std::vector<Tensor>& inputs)>;
+using Evaluator =
+    std::function<Result<std::vector<Tensor>>(const loop::Computation&, const std::vector<Tensor>& inputs)>;
 
 struct PassContext {
   const TargetSpec* target = nullptr;
