@@ -61,7 +61,8 @@ Expr intImm(DType type, int64_t value) {
 
 Expr floatImm(DType type, double value) {
   LOCUTION_CHECK(isFloat(type));
-  return std::make_shared<FloatImm>(type, value != value ? std::numeric_limits<double>::quiet_NaN() : roundFloat(type, value));
+  return std::make_shared<FloatImm>(
+      type, value != value ? std::numeric_limits<double>::quiet_NaN() : roundFloat(type, value));
 }
 
 Expr constant(DType type, double value) {
@@ -78,7 +79,8 @@ bool isConstInt(const Expr& e, int64_t* value) {
 }
 
 Expr select(Expr condition, Expr yes, Expr no) {
-  LOCUTION_CHECK(condition->type.dtype == DType::Bool && yes->type.dtype == no->type.dtype) << "select of unequal types";
+  LOCUTION_CHECK(condition->type.dtype == DType::Bool && yes->type.dtype == no->type.dtype)
+      << "select of unequal types";
   int lanes = std::max({condition->type.lanes, yes->type.lanes, no->type.lanes});
   yes = broadcast(std::move(yes), lanes);
   no = broadcast(std::move(no), lanes);
@@ -107,7 +109,8 @@ Expr cast(DType type, Expr value) {
 
 Expr call(const std::string& intrinsic, std::vector<Expr> args) {
   const IntrinsicFacts* facts = findIntrinsic(intrinsic);
-  LOCUTION_CHECK(facts && facts->arity == static_cast<int>(args.size())) << "no intrinsic " << intrinsic << " of that arity";
+  LOCUTION_CHECK(facts && facts->arity == static_cast<int>(args.size()))
+      << "no intrinsic " << intrinsic << " of that arity";
   LOCUTION_CHECK(facts->id != Intrinsic::I_bitcast) << "use bitcast()";
   int lanes = 1;
   for (const Expr& a : args) {
@@ -146,7 +149,8 @@ Expr bitcast(DType type, Expr value) {
   if (from == type) return value;
   LOCUTION_CHECK(dtypeBits(from) == dtypeBits(type)) << "bitcast between widths";
   Word w;
-  if (constantWord(value, &w)) return immediate(type, evalIntrinsic(Intrinsic::I_bitcast, from, type, &w), value->type.lanes);
+  if (constantWord(value, &w))
+    return immediate(type, evalIntrinsic(Intrinsic::I_bitcast, from, type, &w), value->type.lanes);
   return std::make_shared<Call>("bitcast", Type{type, value->type.lanes}, std::vector<Expr>{value});
 }
 
@@ -226,7 +230,8 @@ Stmt store(BufferRef buffer, std::vector<Expr> indices, Expr value, Expr mask) {
 }
 
 Stmt forLoop(VarRef var, Expr min, Expr extent, LoopKind kind, Stmt body) {
-  LOCUTION_CHECK(min->type == (Type{DType::I64, 1}) && extent->type == min->type && var->type == min->type) << "loop bounds are int64";
+  LOCUTION_CHECK(min->type == (Type{DType::I64, 1}) && extent->type == min->type && var->type == min->type)
+      << "loop bounds are int64";
   LOCUTION_CHECK(body) << "a loop needs a body";
   return std::make_shared<For>(std::move(var), std::move(min), std::move(extent), kind, std::move(body));
 }
@@ -239,8 +244,10 @@ Stmt block(std::vector<Stmt> stmts) {
       // Built by `block`, so flat already unless made by hand.
       for (const Stmt& inner : b->stmts) {
         Stmt f = as<Block>(inner) ? block({inner}) : inner;
-        if (auto* fb = as<Block>(f)) flat.insert(flat.end(), fb->stmts.begin(), fb->stmts.end());
-        else flat.push_back(std::move(f));
+        if (auto* fb = as<Block>(f))
+          flat.insert(flat.end(), fb->stmts.begin(), fb->stmts.end());
+        else
+          flat.push_back(std::move(f));
       }
     } else {
       flat.push_back(std::move(s));
@@ -269,13 +276,20 @@ Stmt letStmt(VarRef var, Expr value, Stmt body) {
 
 BinaryOp combinerOp(Combiner combiner) {
   switch (combiner) {
-    case Combiner::Sum: return BinaryOp::Add;
-    case Combiner::Product: return BinaryOp::Mul;
-    case Combiner::Max: return BinaryOp::Max;
-    case Combiner::Min: return BinaryOp::Min;
-    case Combiner::And: return BinaryOp::And;
-    case Combiner::Or: return BinaryOp::Or;
-    case Combiner::None: break;
+    case Combiner::Sum:
+      return BinaryOp::Add;
+    case Combiner::Product:
+      return BinaryOp::Mul;
+    case Combiner::Max:
+      return BinaryOp::Max;
+    case Combiner::Min:
+      return BinaryOp::Min;
+    case Combiner::And:
+      return BinaryOp::And;
+    case Combiner::Or:
+      return BinaryOp::Or;
+    case Combiner::None:
+      break;
   }
   LOCUTION_CHECK(false) << "no operator combines nothing";
   return BinaryOp::Add;
@@ -285,12 +299,18 @@ Expr identity(Combiner combiner, DType type) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (combiner) {
     case Combiner::None:
-    case Combiner::Sum: return constant(type, 0);
-    case Combiner::Product: return constant(type, 1);
-    case Combiner::Max: return isFloat(type) ? floatImm(type, -kInfinity) : intImm(type, lowestInt(type));
-    case Combiner::Min: return isFloat(type) ? floatImm(type, kInfinity) : intImm(type, highestInt(type));
-    case Combiner::And: return intImm(type, -1);
-    case Combiner::Or: return intImm(type, 0);
+    case Combiner::Sum:
+      return constant(type, 0);
+    case Combiner::Product:
+      return constant(type, 1);
+    case Combiner::Max:
+      return isFloat(type) ? floatImm(type, -kInfinity) : intImm(type, lowestInt(type));
+    case Combiner::Min:
+      return isFloat(type) ? floatImm(type, kInfinity) : intImm(type, highestInt(type));
+    case Combiner::And:
+      return intImm(type, -1);
+    case Combiner::Or:
+      return intImm(type, 0);
   }
   return nullptr;
 }

@@ -21,9 +21,18 @@ inline Expr operator+(Expr a, Expr b) { return binary(BinaryOp::Add, std::move(a
 inline Expr operator-(Expr a, Expr b) { return binary(BinaryOp::Sub, std::move(a), std::move(b)); }
 inline Expr operator*(Expr a, Expr b) { return binary(BinaryOp::Mul, std::move(a), std::move(b)); }
 inline Expr operator/(Expr a, Expr b) { return binary(BinaryOp::Div, std::move(a), std::move(b)); }
-inline Expr operator+(Expr a, int64_t b) { auto t = a->type.dtype; return std::move(a) + constant(t, double(b)); }
-inline Expr operator-(Expr a, int64_t b) { auto t = a->type.dtype; return std::move(a) - constant(t, double(b)); }
-inline Expr operator*(Expr a, int64_t b) { auto t = a->type.dtype; return std::move(a) * constant(t, double(b)); }
+inline Expr operator+(Expr a, int64_t b) {
+  auto t = a->type.dtype;
+  return std::move(a) + constant(t, double(b));
+}
+inline Expr operator-(Expr a, int64_t b) {
+  auto t = a->type.dtype;
+  return std::move(a) - constant(t, double(b));
+}
+inline Expr operator*(Expr a, int64_t b) {
+  auto t = a->type.dtype;
+  return std::move(a) * constant(t, double(b));
+}
 inline Expr floorDiv(Expr a, Expr b) { return binary(BinaryOp::FloorDiv, std::move(a), std::move(b)); }
 inline Expr floorMod(Expr a, Expr b) { return binary(BinaryOp::FloorMod, std::move(a), std::move(b)); }
 inline Expr minOf(Expr a, Expr b) { return binary(BinaryOp::Min, std::move(a), std::move(b)); }

@@ -64,7 +64,8 @@ Expr foldIntRight(BinaryOp op, const Expr& a, const Expr& b, int64_t c) {
     case BinaryOp::Ne:
       if (type == DType::Bool) return c ? logicalNot(a) : a;
       break;
-    default: break;
+    default:
+      break;
   }
   auto* inner = as<Binary>(a);
   int64_t innerConstant = 0;
@@ -74,7 +75,8 @@ Expr foldIntRight(BinaryOp op, const Expr& a, const Expr& b, int64_t c) {
     auto negated = [](int64_t v) { return static_cast<int64_t>(-static_cast<uint64_t>(v)); };
     int64_t sum = op == BinaryOp::Add ? c : negated(c);
     if (innerRight && (inner->op == BinaryOp::Add || inner->op == BinaryOp::Sub)) {
-      auto total = static_cast<uint64_t>(sum) + static_cast<uint64_t>(inner->op == BinaryOp::Add ? innerConstant : negated(innerConstant));
+      auto total = static_cast<uint64_t>(sum) +
+                   static_cast<uint64_t>(inner->op == BinaryOp::Add ? innerConstant : negated(innerConstant));
       return binary(BinaryOp::Add, inner->a, broadcast(intImm(type, static_cast<int64_t>(total)), lanes));
     }
     int64_t wrapped = wrapInt(type, sum);
@@ -102,20 +104,27 @@ Expr foldSame(BinaryOp op, const Expr& a) {
   auto boolean = [&](bool v) { return broadcast(intImm(DType::Bool, v), a->type.lanes); };
   switch (op) {
     case BinaryOp::Min:
-    case BinaryOp::Max: return a;
+    case BinaryOp::Max:
+      return a;
     case BinaryOp::And:
-    case BinaryOp::Or: return a;
-    default: break;
+    case BinaryOp::Or:
+      return a;
+    default:
+      break;
   }
   if (isFloat(a->type.dtype)) return nullptr;
   switch (op) {
     case BinaryOp::Sub:
-    case BinaryOp::Xor: return broadcast(intImm(a->type.dtype, 0), a->type.lanes);
+    case BinaryOp::Xor:
+      return broadcast(intImm(a->type.dtype, 0), a->type.lanes);
     case BinaryOp::Eq:
-    case BinaryOp::Le: return boolean(true);
+    case BinaryOp::Le:
+      return boolean(true);
     case BinaryOp::Ne:
-    case BinaryOp::Lt: return boolean(false);
-    default: return nullptr;
+    case BinaryOp::Lt:
+      return boolean(false);
+    default:
+      return nullptr;
   }
 }
 
@@ -146,13 +155,14 @@ Expr foldVectors(BinaryOp op, const Expr& a, const Expr& b) {
 }  // namespace
 
 Expr binary(BinaryOp op, Expr a, Expr b) {
-  LOCUTION_CHECK(a && b && a->type.dtype == b->type.dtype)
-      << "operands of " << (a ? dtypeName(a->type.dtype) : "null") << " and " << (b ? dtypeName(b->type.dtype) : "null");
+  LOCUTION_CHECK(a && b && a->type.dtype == b->type.dtype) << "operands of " << (a ? dtypeName(a->type.dtype) : "null")
+                                                           << " and " << (b ? dtypeName(b->type.dtype) : "null");
   int lanes = std::max(a->type.lanes, b->type.lanes);
   a = broadcast(std::move(a), lanes);
   b = broadcast(std::move(b), lanes);
   DType type = a->type.dtype;
-  bool bits = op == BinaryOp::And || op == BinaryOp::Or || op == BinaryOp::Xor || op == BinaryOp::Shl || op == BinaryOp::Shr;
+  bool bits =
+      op == BinaryOp::And || op == BinaryOp::Or || op == BinaryOp::Xor || op == BinaryOp::Shl || op == BinaryOp::Shr;
   LOCUTION_CHECK(!(bits && isFloat(type))) << "bitwise operator on floats";
 
   Word x, y;

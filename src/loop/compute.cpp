@@ -11,7 +11,9 @@
 namespace locution::loop {
 namespace {
 
-Expr withAcc(const Stage& s, const Expr& acc) { return s.epilogue ? substitute(s.epilogue, {{s.acc.get(), acc}}) : acc; }
+Expr withAcc(const Stage& s, const Expr& acc) {
+  return s.epilogue ? substitute(s.epilogue, {{s.acc.get(), acc}}) : acc;
+}
 
 Stmt nest(const std::vector<Axis>& axes, Stmt body) {
   for (auto it = axes.rbegin(); it != axes.rend(); ++it)
@@ -32,7 +34,9 @@ Stmt stageLoops(const Stage& s) {
   BufferRef acc = makeBuffer("acc", s.body->type, {1}, Scope::Register);
   Expr current = load(acc, {index(0)});
   Stmt init = store(acc, {index(0)}, identity(s.combiner, s.body->type.dtype));
-  auto accumulate = [&](const Expr& value) { return store(acc, {index(0)}, binary(combinerOp(s.combiner), current, value)); };
+  auto accumulate = [&](const Expr& value) {
+    return store(acc, {index(0)}, binary(combinerOp(s.combiner), current, value));
+  };
   if (!s.scan) {
     Stmt write = store(s.out, axisVars(s), withAcc(s, current));
     return nest(s.axes, allocate(acc, block({init, nest(s.reduce, accumulate(s.body)), write})));
@@ -83,7 +87,8 @@ double opsOf(const Expr& e) {
       return isFloat(t) || (isInteger(t) && dtypeBits(t) < 64);
     };
     if (auto* b = as<Binary>(x); b && counted(b->a)) count += b->a->type.lanes;
-    if (auto* c = as<Call>(x); c && c->name != "bitcast" && counted(c->args[0])) count += c->type.lanes * (c->name == "fma" ? 2 : 1);
+    if (auto* c = as<Call>(x); c && c->name != "bitcast" && counted(c->args[0]))
+      count += c->type.lanes * (c->name == "fma" ? 2 : 1);
     if (auto* r = as<VectorReduce>(x); r && counted(r->value)) count += r->value->type.lanes - 1;
     return true;
   });
@@ -113,8 +118,10 @@ double opsOf(const Stmt& s) {
       auto* n = as<IfThen>(s);
       return opsOf(n->condition) + std::max(opsOf(n->then), opsOf(n->otherwise));
     }
-    case StmtKind::Allocate: return opsOf(as<Allocate>(s)->body);
-    case StmtKind::LetStmt: return opsOf(as<LetStmt>(s)->value) + opsOf(as<LetStmt>(s)->body);
+    case StmtKind::Allocate:
+      return opsOf(as<Allocate>(s)->body);
+    case StmtKind::LetStmt:
+      return opsOf(as<LetStmt>(s)->value) + opsOf(as<LetStmt>(s)->body);
   }
   return 0;
 }

@@ -123,7 +123,8 @@ struct Load : ExprNode {
 struct Ramp : ExprNode {  ///< base + i * stride for lane i
   static constexpr ExprKind kKind = ExprKind::Ramp;
   Expr base, stride;
-  Ramp(Expr b, Expr s, int lanes) : ExprNode(ExprKind::Ramp, b->type.withLanes(lanes)), base(std::move(b)), stride(std::move(s)) {}
+  Ramp(Expr b, Expr s, int lanes)
+      : ExprNode(ExprKind::Ramp, b->type.withLanes(lanes)), base(std::move(b)), stride(std::move(s)) {}
 };
 struct Broadcast : ExprNode {
   static constexpr ExprKind kKind = ExprKind::Broadcast;
@@ -135,20 +136,23 @@ struct Call : ExprNode {
   static constexpr ExprKind kKind = ExprKind::Call;
   std::string name;
   std::vector<Expr> args;
-  Call(std::string n, Type t, std::vector<Expr> a) : ExprNode(ExprKind::Call, t), name(std::move(n)), args(std::move(a)) {}
+  Call(std::string n, Type t, std::vector<Expr> a)
+      : ExprNode(ExprKind::Call, t), name(std::move(n)), args(std::move(a)) {}
 };
 /// All lanes of a vector to one scalar by Add, Mul, Min, Max, And or Or, in pairs (lane i with lane i + lanes/2, and so on).
 struct VectorReduce : ExprNode {
   static constexpr ExprKind kKind = ExprKind::VectorReduce;
   BinaryOp op;
   Expr value;
-  VectorReduce(BinaryOp o, Expr v) : ExprNode(ExprKind::VectorReduce, v->type.withLanes(1)), op(o), value(std::move(v)) {}
+  VectorReduce(BinaryOp o, Expr v)
+      : ExprNode(ExprKind::VectorReduce, v->type.withLanes(1)), op(o), value(std::move(v)) {}
 };
 struct LetExpr : ExprNode {
   static constexpr ExprKind kKind = ExprKind::LetExpr;
   VarRef var;
   Expr value, body;
-  LetExpr(VarRef v, Expr x, Expr b) : ExprNode(ExprKind::LetExpr, b->type), var(std::move(v)), value(std::move(x)), body(std::move(b)) {}
+  LetExpr(VarRef v, Expr x, Expr b)
+      : ExprNode(ExprKind::LetExpr, b->type), var(std::move(v)), value(std::move(x)), body(std::move(b)) {}
 };
 
 /// Unrolled loops have constant extents and are expanded by code generation; Vector loops are rewritten to vector expressions
@@ -162,7 +166,11 @@ struct Store : StmtNode {  ///< indices and mask as for Load; of lanes that hit 
   std::vector<Expr> indices;
   Expr value, mask;
   Store(BufferRef b, std::vector<Expr> i, Expr v, Expr m)
-      : StmtNode(StmtKind::Store), buffer(std::move(b)), indices(std::move(i)), value(std::move(v)), mask(std::move(m)) {}
+      : StmtNode(StmtKind::Store),
+        buffer(std::move(b)),
+        indices(std::move(i)),
+        value(std::move(v)),
+        mask(std::move(m)) {}
 };
 struct For : StmtNode {  ///< var = min, min + 1, ... min + extent - 1
   static constexpr StmtKind kKind = StmtKind::For;
@@ -171,7 +179,12 @@ struct For : StmtNode {  ///< var = min, min + 1, ... min + extent - 1
   LoopKind loop;
   Stmt body;
   For(VarRef v, Expr m, Expr e, LoopKind k, Stmt b)
-      : StmtNode(StmtKind::For), var(std::move(v)), min(std::move(m)), extent(std::move(e)), loop(k), body(std::move(b)) {}
+      : StmtNode(StmtKind::For),
+        var(std::move(v)),
+        min(std::move(m)),
+        extent(std::move(e)),
+        loop(k),
+        body(std::move(b)) {}
 };
 struct Block : StmtNode {
   static constexpr StmtKind kKind = StmtKind::Block;
@@ -180,9 +193,10 @@ struct Block : StmtNode {
 };
 struct IfThen : StmtNode {
   static constexpr StmtKind kKind = StmtKind::IfThen;
-  Expr condition;  ///< scalar bool
+  Expr condition;        ///< scalar bool
   Stmt then, otherwise;  ///< otherwise may be null
-  IfThen(Expr c, Stmt t, Stmt o) : StmtNode(StmtKind::IfThen), condition(std::move(c)), then(std::move(t)), otherwise(std::move(o)) {}
+  IfThen(Expr c, Stmt t, Stmt o)
+      : StmtNode(StmtKind::IfThen), condition(std::move(c)), then(std::move(t)), otherwise(std::move(o)) {}
 };
 struct Allocate : StmtNode {  ///< a Stack or Register buffer, uninitialised, alive in `body`
   static constexpr StmtKind kKind = StmtKind::Allocate;
@@ -195,7 +209,8 @@ struct LetStmt : StmtNode {
   VarRef var;
   Expr value;
   Stmt body;
-  LetStmt(VarRef v, Expr x, Stmt b) : StmtNode(StmtKind::LetStmt), var(std::move(v)), value(std::move(x)), body(std::move(b)) {}
+  LetStmt(VarRef v, Expr x, Stmt b)
+      : StmtNode(StmtKind::LetStmt), var(std::move(v)), value(std::move(x)), body(std::move(b)) {}
 };
 
 /// The node as a `T` if it is one, else null (also for null).

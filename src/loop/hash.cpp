@@ -20,26 +20,37 @@ class Hasher {
     std::vector<uint64_t> parts{tag(e), type(e->type)};
     auto child = [&](const Expr& c) { parts.push_back(expr(c)); };
     switch (e->kind) {
-      case ExprKind::Var: break;
-      case ExprKind::IntImm: parts.push_back(static_cast<uint64_t>(as<IntImm>(e)->value)); break;
+      case ExprKind::Var:
+        break;
+      case ExprKind::IntImm:
+        parts.push_back(static_cast<uint64_t>(as<IntImm>(e)->value));
+        break;
       case ExprKind::FloatImm: {
         double v = as<FloatImm>(e)->value;
         parts.push_back(v != v ? 1 : static_cast<uint64_t>(wordOf(v).i));
         break;
       }
-      case ExprKind::Cast: child(as<Cast>(e)->value); break;
+      case ExprKind::Cast:
+        child(as<Cast>(e)->value);
+        break;
       case ExprKind::Binary:
         parts.push_back(static_cast<uint64_t>(as<Binary>(e)->op));
         child(as<Binary>(e)->a), child(as<Binary>(e)->b);
         break;
-      case ExprKind::Select: child(as<Select>(e)->condition), child(as<Select>(e)->yes), child(as<Select>(e)->no); break;
+      case ExprKind::Select:
+        child(as<Select>(e)->condition), child(as<Select>(e)->yes), child(as<Select>(e)->no);
+        break;
       case ExprKind::Load:
         parts.push_back(number(as<Load>(e)->buffer.get()));
         for (const Expr& i : as<Load>(e)->indices) child(i);
         child(as<Load>(e)->mask);
         break;
-      case ExprKind::Ramp: child(as<Ramp>(e)->base), child(as<Ramp>(e)->stride); break;
-      case ExprKind::Broadcast: child(as<Broadcast>(e)->value); break;
+      case ExprKind::Ramp:
+        child(as<Ramp>(e)->base), child(as<Ramp>(e)->stride);
+        break;
+      case ExprKind::Broadcast:
+        child(as<Broadcast>(e)->value);
+        break;
       case ExprKind::Call:
         parts.push_back(hashText(as<Call>(e)->name));
         for (const Expr& a : as<Call>(e)->args) child(a);
@@ -140,15 +151,19 @@ class Hasher {
     memo_.clear();
   }
 
-  static uint64_t combine(const std::vector<uint64_t>& parts) { return hashBytes(parts.data(), parts.size() * sizeof(uint64_t)); }
+  static uint64_t combine(const std::vector<uint64_t>& parts) {
+    return hashBytes(parts.data(), parts.size() * sizeof(uint64_t));
+  }
 
  private:
   static uint64_t tag(const Expr& e) { return 0x200 + static_cast<uint64_t>(e->kind); }
   static uint64_t type(Type t) { return (static_cast<uint64_t>(t.dtype) << 32) | static_cast<uint32_t>(t.lanes); }
   void flatten(const Stmt& s, std::vector<uint64_t>& parts) {
     for (const Stmt& x : as<Block>(s)->stmts) {
-      if (as<Block>(x)) flatten(x, parts);
-      else parts.push_back(stmt(x));
+      if (as<Block>(x))
+        flatten(x, parts);
+      else
+        parts.push_back(stmt(x));
     }
   }
 
@@ -195,7 +210,8 @@ uint64_t hash(const Computation& c) {
     parts.push_back(h.number(s.out.get()));
     axes(s.axes);
     axes(s.reduce);
-    parts.push_back(static_cast<uint64_t>(s.combiner) | (uint64_t{s.scan} << 8) | (uint64_t{s.scanExclusive} << 9) | (uint64_t{s.scanReverse} << 10));
+    parts.push_back(static_cast<uint64_t>(s.combiner) | (uint64_t{s.scan} << 8) | (uint64_t{s.scanExclusive} << 9) |
+                    (uint64_t{s.scanReverse} << 10));
     parts.push_back(h.expr(s.body));
     if (s.acc) h.bind(s.acc.get());
     parts.push_back(h.expr(s.epilogue));

@@ -14,8 +14,12 @@ namespace {
 
 using Wide = __int128;
 
-int64_t wrapAdd(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-int64_t wrapMul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+int64_t wrapAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrapMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 int64_t floorQuotient(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 int64_t floorRemainder(int64_t a, int64_t b) { return a - floorQuotient(a, b) * b; }
 bool fits(Wide v) { return v > Interval::kMin && v < Interval::kMax; }
@@ -151,7 +155,8 @@ Linear IndexAlgebra::multiply(const Linear& a, const Linear& b) {
     };
     return product({whole(a).terms[0].first, whole(b).terms[0].first}, 1);
   }
-  Linear out = add(add(Linear{wrapMul(a.constant, b.constant), {}}, {0, a.terms}, b.constant), {0, b.terms}, a.constant);
+  Linear out =
+      add(add(Linear{wrapMul(a.constant, b.constant), {}}, {0, a.terms}, b.constant), {0, b.terms}, a.constant);
   for (auto [x, cx] : a.terms)
     for (auto [y, cy] : b.terms) {
       std::vector<AtomId> factors = factorsOf(x), more = factorsOf(y);
@@ -195,8 +200,10 @@ std::vector<int64_t> IndexAlgebra::divisors(const Linear& a, int64_t c) const {
 bool IndexAlgebra::splitBy(const Linear& a, int64_t g, Linear* first, Linear* second) const {
   Linear x, rest;
   for (auto [id, c] : a.terms) {
-    if (c % g == 0) x.terms.emplace_back(id, c / g);
-    else rest.terms.emplace_back(id, c);
+    if (c % g == 0)
+      x.terms.emplace_back(id, c / g);
+    else
+      rest.terms.emplace_back(id, c);
   }
   x.constant = floorQuotient(a.constant, g);
   rest.constant = floorRemainder(a.constant, g);
@@ -222,8 +229,10 @@ Linear IndexAlgebra::floorDiv(const Linear& a, int64_t c) {
   if (inOneBlock(bounds(a), c, &blockIndex)) return constant(blockIndex);
   Linear quotient, rest;
   for (auto [id, coefficient] : a.terms) {
-    if (coefficient % c == 0) quotient.terms.emplace_back(id, coefficient / c);
-    else rest.terms.emplace_back(id, coefficient);
+    if (coefficient % c == 0)
+      quotient.terms.emplace_back(id, coefficient / c);
+    else
+      rest.terms.emplace_back(id, coefficient);
   }
   quotient.constant = floorQuotient(a.constant, c);
   rest.constant = floorRemainder(a.constant, c);
@@ -287,9 +296,8 @@ Linear IndexAlgebra::recombine(Linear a) {
   // Whether `part` times `scale` occurs in `a` term by term.
   auto contains = [&](const Linear& part, Wide scale) {
     if (part.isConstant() || !fits(scale)) return false;
-    return std::all_of(part.terms.begin(), part.terms.end(), [&](auto& t) {
-      return Wide(coefficientOf(a, t.first)) == scale * t.second;
-    });
+    return std::all_of(part.terms.begin(), part.terms.end(),
+                       [&](auto& t) { return Wide(coefficientOf(a, t.first)) == scale * t.second; });
   };
   for (bool again = true; again;) {
     again = false;
@@ -306,10 +314,12 @@ Linear IndexAlgebra::recombine(Linear a) {
       if (mod.kind != AtomKind::Mod) continue;
       Linear quotient = floorDiv(mod.inner, mod.c), self{0, {{id, 1}}};
       Wide scale = Wide(k) * mod.c;
-      if (contains(quotient, scale) && accept(add(add(add(a, self, -k), quotient, -int64_t(scale)), mod.inner, k))) break;
+      if (contains(quotient, scale) && accept(add(add(add(a, self, -k), quotient, -int64_t(scale)), mod.inner, k)))
+        break;
       for (auto [otherId, unused] : terms) {
         const Atom other = atom(otherId);
-        if (other.kind != AtomKind::Mod || otherId == id || mayWrap(mod.inner) || !fits(Wide(mod.c) * other.c)) continue;
+        if (other.kind != AtomKind::Mod || otherId == id || mayWrap(mod.inner) || !fits(Wide(mod.c) * other.c))
+          continue;
         Linear upper = floorMod(quotient, other.c);
         if (contains(upper, scale) &&
             accept(add(add(add(a, self, -k), upper, -int64_t(scale)), floorMod(mod.inner, mod.c * other.c), k)))
@@ -324,8 +334,10 @@ Linear IndexAlgebra::recombine(Linear a) {
 std::pair<Linear, Linear> IndexAlgebra::sides(const Linear& a) const {
   Linear positive, negative;
   for (auto [id, c] : a.terms) {
-    if (c > 0) positive.terms.emplace_back(id, c);
-    else negative.terms.emplace_back(id, wrapMul(c, -1));
+    if (c > 0)
+      positive.terms.emplace_back(id, c);
+    else
+      negative.terms.emplace_back(id, wrapMul(c, -1));
   }
   return {positive, negative};
 }
@@ -347,7 +359,8 @@ Expr IndexAlgebra::toExpr(const Linear& a) {
   // Large strides first, as indices are written by people; atoms are numbered by first appearance, so equal inputs print equal.
   auto terms = a.terms;
   auto magnitude = [](int64_t c) { return c < 0 ? 0 - static_cast<uint64_t>(c) : static_cast<uint64_t>(c); };
-  std::stable_sort(terms.begin(), terms.end(), [&](auto& x, auto& y) { return magnitude(x.second) > magnitude(y.second); });
+  std::stable_sort(terms.begin(), terms.end(),
+                   [&](auto& x, auto& y) { return magnitude(x.second) > magnitude(y.second); });
   Expr sum;
   for (auto [id, c] : terms) {
     if (c < 0 && c != Interval::kMin) continue;

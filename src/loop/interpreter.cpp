@@ -113,9 +113,12 @@ class TapeCompiler {
       return out;
     };
     switch (e->kind) {
-      case ExprKind::Var: break;
-      case ExprKind::IntImm: return constantSlot(wordOf(as<IntImm>(e)->value));
-      case ExprKind::FloatImm: return constantSlot(wordOf(as<FloatImm>(e)->value));
+      case ExprKind::Var:
+        break;
+      case ExprKind::IntImm:
+        return constantSlot(wordOf(as<IntImm>(e)->value));
+      case ExprKind::FloatImm:
+        return constantSlot(wordOf(as<FloatImm>(e)->value));
       case ExprKind::Cast: {
         auto* n = as<Cast>(e);
         LOCUTION_ASSIGN_OR_RETURN(const Word* a, expr(n->value));
@@ -127,9 +130,15 @@ class TapeCompiler {
         LOCUTION_ASSIGN_OR_RETURN(const Word* a, expr(n->a));
         LOCUTION_ASSIGN_OR_RETURN(const Word* b, expr(n->b));
         DType type = computed(n->a->type.dtype);
-        return make({.run = binaryHandler(n->op, type), .a = a, .b = b, .lanes = e->type.lanes, .type = type, .aux = uint8_t(n->op)});
+        return make({.run = binaryHandler(n->op, type),
+                     .a = a,
+                     .b = b,
+                     .lanes = e->type.lanes,
+                     .type = type,
+                     .aux = uint8_t(n->op)});
       }
-      case ExprKind::Select: return selectExpr(*as<Select>(e));
+      case ExprKind::Select:
+        return selectExpr(*as<Select>(e));
       case ExprKind::Load: {
         auto* n = as<Load>(e);
         LOCUTION_ASSIGN_OR_RETURN(AccessPlan * plan, access(n->buffer, n->indices, n->mask, e->type.lanes));
@@ -148,7 +157,8 @@ class TapeCompiler {
       case ExprKind::Call: {
         auto* n = as<Call>(e);
         const IntrinsicFacts* facts = findIntrinsic(n->name);
-        if (!facts || facts->arity != static_cast<int>(n->args.size())) return Status::error("no intrinsic " + n->name + " of that arity");
+        if (!facts || facts->arity != static_cast<int>(n->args.size()))
+          return Status::error("no intrinsic " + n->name + " of that arity");
         const Word* args[3] = {nullptr, nullptr, nullptr};
         for (size_t i = 0; i < n->args.size(); ++i) {
           LOCUTION_ASSIGN_OR_RETURN(args[i], expr(n->args[i]));
@@ -156,13 +166,23 @@ class TapeCompiler {
         // A bitcast is about the bits of the type itself: float32 computed in double is rounded first by wordToBits.
         bool bits = facts->id == Intrinsic::I_bitcast;
         DType from = n->args[0]->type.dtype, to = e->type.dtype;
-        return make({.run = intrinsicHandler(), .a = args[0], .b = args[1], .c = args[2], .lanes = e->type.lanes,
-                     .type = bits ? from : computed(from), .result = bits ? to : computed(to), .aux = uint8_t(facts->id)});
+        return make({.run = intrinsicHandler(),
+                     .a = args[0],
+                     .b = args[1],
+                     .c = args[2],
+                     .lanes = e->type.lanes,
+                     .type = bits ? from : computed(from),
+                     .result = bits ? to : computed(to),
+                     .aux = uint8_t(facts->id)});
       }
       case ExprKind::VectorReduce: {
         auto* n = as<VectorReduce>(e);
         LOCUTION_ASSIGN_OR_RETURN(const Word* a, expr(n->value));
-        return make({.run = reduceHandler(), .a = a, .lanes = n->value->type.lanes, .type = computed(e->type.dtype), .aux = uint8_t(n->op)});
+        return make({.run = reduceHandler(),
+                     .a = a,
+                     .lanes = n->value->type.lanes,
+                     .type = computed(e->type.dtype),
+                     .aux = uint8_t(n->op)});
       }
       case ExprKind::LetExpr: {
         auto* n = as<LetExpr>(e);
@@ -213,7 +233,8 @@ class TapeCompiler {
   Result<AccessPlan*> access(const BufferRef& buffer, const std::vector<Expr>& indices, const Expr& mask, int lanes) {
     auto it = plans_.find(buffer.get());
     if (it == plans_.end()) return Status::error("buffer " + buffer->name + " is not defined");
-    if (indices.size() != it->second->extents.size()) return Status::error("wrong number of indices into " + buffer->name);
+    if (indices.size() != it->second->extents.size())
+      return Status::error("wrong number of indices into " + buffer->name);
     AccessPlan& plan = accesses_.emplace_back();
     plan.buffer = it->second;
     plan.lanes = lanes;
@@ -228,8 +249,10 @@ class TapeCompiler {
   }
 
   void rebind(const Var* var, const Word* old) {
-    if (old) vars_[var] = old;
-    else vars_.erase(var);
+    if (old)
+      vars_[var] = old;
+    else
+      vars_.erase(var);
   }
   void freshScopes() { scopes_.assign(1, {}); }
 
@@ -310,14 +333,18 @@ class TapeCompiler {
 
 Status interpret(const Function& f, std::vector<Tensor>& params, const InterpretOptions& options) {
   if (params.size() != f.params.size())
-    return Status::error("function " + f.name + " takes " + std::to_string(f.params.size()) + " tensors, not " + std::to_string(params.size()));
-  auto typeOf = [](DType type, const std::vector<int64_t>& dims) { return std::string(dtypeName(type)) + "[" + Shape::of(dims).str() + "]"; };
+    return Status::error("function " + f.name + " takes " + std::to_string(f.params.size()) + " tensors, not " +
+                         std::to_string(params.size()));
+  auto typeOf = [](DType type, const std::vector<int64_t>& dims) {
+    return std::string(dtypeName(type)) + "[" + Shape::of(dims).str() + "]";
+  };
   TapeCompiler tape(options.float64);
   for (size_t i = 0; i < params.size(); ++i) {
     const Buffer& b = *f.params[i];
-    if (!params[i].isValid() || params[i].dtype() != b.element.dtype || params[i].dims() != extents(b) || b.element.lanes != 1)
-      return Status::error("tensor " + std::to_string(i) + " is " + typeOf(params[i].dtype(), params[i].dims()) + ", but buffer " + b.name +
-                           " is " + typeOf(b.element.dtype, extents(b)));
+    if (!params[i].isValid() || params[i].dtype() != b.element.dtype || params[i].dims() != extents(b) ||
+        b.element.lanes != 1)
+      return Status::error("tensor " + std::to_string(i) + " is " + typeOf(params[i].dtype(), params[i].dims()) +
+                           ", but buffer " + b.name + " is " + typeOf(b.element.dtype, extents(b)));
     DTypeClass kind = dtypeClass(b.element.dtype);
     if (kind == DTypeClass::String || kind == DTypeClass::Complex)
       return Status::error("buffer " + b.name + ": loops don't handle " + std::string(dtypeName(b.element.dtype)));

@@ -10,8 +10,9 @@
 namespace locution::loop {
 
 struct InterpretOptions {
-  bool float64 = false;  ///< compute float32 in double (accumulators and temporaries too), round only at stores to params
-  int64_t maxSteps = -1; ///< an error past that many stores; -1: no limit
+  bool float64 =
+      false;  ///< compute float32 in double (accumulators and temporaries too), round only at stores to params
+  int64_t maxSteps = -1;  ///< an error past that many stores; -1: no limit
 };
 
 /// Runs `f` on `params` (in the order of f.params; the last f.outputCount are written). An index out of a buffer's extents is an

@@ -94,8 +94,10 @@ TEST(Interpreter, FloatsRoundInTheirType) {
   EXPECT_EQ(floatOp(DType::F32, BinaryOp::FloorMod, -7, 3), 2);
   EXPECT_EQ(floatOp(DType::F32, BinaryOp::FloorDiv, -7, 2), -4);
   Evaluate e;
-  EXPECT_EQ(e.result(call("fma", {e.operand(DType::F32, 1e8), e.operand(DType::F32, 1e8), e.operand(DType::F32, -1e16f)})).elementAsDouble(0),
-            std::fmaf(1e8f, 1e8f, -1e16f));
+  EXPECT_EQ(
+      e.result(call("fma", {e.operand(DType::F32, 1e8), e.operand(DType::F32, 1e8), e.operand(DType::F32, -1e16f)}))
+          .elementAsDouble(0),
+      std::fmaf(1e8f, 1e8f, -1e16f));
 }
 
 TEST(Interpreter, MinAndMaxHandNansOn) {
@@ -134,7 +136,8 @@ TEST(Interpreter, SubByteElementsArePacked) {
   BufferRef in = makeBuffer("in", {DType::I4, 1}, {5}), out = makeBuffer("out", {DType::U4, 1}, {5});
   VarRef i = makeVar("i");
   Function f{"f", {in, out}, 1, nullptr};
-  f.body = forLoop(i, index(0), index(5), LoopKind::Serial, store(out, {i}, cast(DType::U4, load(in, {i}) + constant(DType::I4, 1))));
+  f.body = forLoop(i, index(0), index(5), LoopKind::Serial,
+                   store(out, {i}, cast(DType::U4, load(in, {i}) + constant(DType::I4, 1))));
   std::vector<Tensor> t{Tensor(DType::I4, {5}), Tensor(DType::U4, {5})};
   for (int k = 0; k < 5; ++k) t[0].setElementInt(k, k * 3 - 8);  // -8 -5 -2 1 4
   ASSERT_TRUE(interpret(f, t).isOk());
@@ -174,8 +177,9 @@ TEST(Interpreter, VectorsMasksAndReductions) {
   Expr lanes = ramp(index(0), index(1), 8);
   Expr column = load(in, {lanes, index(1)}, lt(lanes, broadcast(index(4), 8)));
   Function f{"f", {in, out}, 1, nullptr};
-  f.body = block({store(out, {lanes}, column), store(out, {ramp(index(7), index(-7), 2)}, broadcast(vectorReduce(BinaryOp::Add, column), 2),
-                                                    ne(ramp(index(0), index(1), 2), broadcast(index(1), 2)))});
+  f.body = block({store(out, {lanes}, column),
+                  store(out, {ramp(index(7), index(-7), 2)}, broadcast(vectorReduce(BinaryOp::Add, column), 2),
+                        ne(ramp(index(0), index(1), 2), broadcast(index(1), 2)))});
   std::vector<Tensor> t{Tensor(DType::F32, {4, 6}), Tensor(DType::F32, {8})};
   for (int k = 0; k < 24; ++k) t[0].setElement(k, k);
   ASSERT_TRUE(interpret(f, t).isOk()) << interpret(f, t).message();
@@ -183,11 +187,17 @@ TEST(Interpreter, VectorsMasksAndReductions) {
 }
 
 TEST(Interpreter, Float64KeepsTemporariesInDouble) {
-  BufferRef out = makeBuffer("out", {DType::F32, 1}, {1}), acc = makeBuffer("acc", {DType::F32, 1}, {1}, Scope::Register);
+  BufferRef out = makeBuffer("out", {DType::F32, 1}, {1}),
+            acc = makeBuffer("acc", {DType::F32, 1}, {1}, Scope::Register);
   VarRef i = makeVar("i");
   std::vector<Expr> at{index(0)};
-  Stmt sum = forLoop(i, index(0), index(1000), LoopKind::Serial, store(acc, at, load(acc, at) + constant(DType::F32, 1)));
-  Function f{"f", {out}, 1, allocate(acc, block({store(acc, at, constant(DType::F32, 16777216)), sum, store(out, at, load(acc, at))}))};
+  Stmt sum =
+      forLoop(i, index(0), index(1000), LoopKind::Serial, store(acc, at, load(acc, at) + constant(DType::F32, 1)));
+  Function f{
+      "f",
+      {out},
+      1,
+      allocate(acc, block({store(acc, at, constant(DType::F32, 16777216)), sum, store(out, at, load(acc, at))}))};
   std::vector<Tensor> t{Tensor(DType::F32, {1})};
   ASSERT_TRUE(interpret(f, t).isOk());
   EXPECT_EQ(t[0].data<float>()[0], 16777216.0f);
@@ -199,13 +209,18 @@ TEST(Interpreter, Float64KeepsTemporariesInDouble) {
 TEST(Interpreter, FoldingAgreesWithRunning) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     testing::Random r(seed);
-    DType type = r.pick<DType>({DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8, DType::U8, DType::I32, DType::U32, DType::I64, DType::U64});
+    DType type = r.pick<DType>({DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8, DType::U8, DType::I32,
+                                DType::U32, DType::I64, DType::U64});
     auto op = static_cast<BinaryOp>(r.in(0, static_cast<int64_t>(BinaryOp::Le)));
     bool bits = op >= BinaryOp::And && op <= BinaryOp::Shr;
     if (bits && isFloat(type)) continue;
     auto value = [&]() -> Expr {
-      if (isFloat(type)) return floatImm(type, r.pick<double>({0.0, -0.0, 1, -1.5, 3, 1e30, 1e-30, INFINITY, NAN, double(r.in(-99, 99)) / 7}));
-      return intImm(type, r.chance(50) ? r.in(-3, 70) : static_cast<int64_t>(static_cast<uint64_t>(r.in(INT64_MIN / 2, INT64_MAX / 2)) * 2));
+      if (isFloat(type))
+        return floatImm(type,
+                        r.pick<double>({0.0, -0.0, 1, -1.5, 3, 1e30, 1e-30, INFINITY, NAN, double(r.in(-99, 99)) / 7}));
+      return intImm(type, r.chance(50)
+                              ? r.in(-3, 70)
+                              : static_cast<int64_t>(static_cast<uint64_t>(r.in(INT64_MIN / 2, INT64_MAX / 2)) * 2));
     };
     Expr a = value(), b = value(), folded = binary(op, a, b);
     Evaluate e;
@@ -217,8 +232,11 @@ TEST(Interpreter, FoldingAgreesWithRunning) {
     std::vector<Expr> forms{binary(op, x, y), binary(op, x, b), binary(op, a, y)};
     for (const Expr& form : forms) {
       Tensor t = e.result(form);
-      if (auto* i = as<IntImm>(folded)) ASSERT_EQ(t.elementAsInt(0), i->value) << print(a) << ' ' << print(b) << print(form);
-      else ASSERT_TRUE(t.elementAsDouble(0) == as<FloatImm>(folded)->value || std::isnan(t.elementAsDouble(0))) << print(form);
+      if (auto* i = as<IntImm>(folded))
+        ASSERT_EQ(t.elementAsInt(0), i->value) << print(a) << ' ' << print(b) << print(form);
+      else
+        ASSERT_TRUE(t.elementAsDouble(0) == as<FloatImm>(folded)->value || std::isnan(t.elementAsDouble(0)))
+            << print(form);
     }
   }
 }

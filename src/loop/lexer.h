@@ -41,7 +41,8 @@ class Lexer {
       // 12, 0.5, 1e-05, 3_int8; but "0..64" is a number and a range.
       for (n = 1; at_ + n < text_.size(); ++n) {
         char d = text_[at_ + n], before = text_[at_ + n - 1];
-        bool dot = d == '.' && at_ + n + 1 < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_ + n + 1]));
+        bool dot =
+            d == '.' && at_ + n + 1 < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_ + n + 1]));
         bool sign = (d == '-' || d == '+') && before == 'e';
         if (!inWord(d) && !dot && !sign) break;
       }
@@ -51,9 +52,9 @@ class Lexer {
       while (at_ + n < text_.size() && inWord(text_[at_ + n])) ++n;
       return set(Token::Word, n);
     }
-    static constexpr std::string_view kSymbols[] = {"..+", "->", "..", "//", "%%", "<<", ">>", "==", "!=", "<=", "+", "-", "*",
-                                                    "/",   "%",  "&",  "|",  "^",  "<",  ">",  "=",  "(",  ")",  "[", "]", "{",
-                                                    "}",   ",",  ":",  ";"};
+    static constexpr std::string_view kSymbols[] = {
+        "..+", "->", "..", "//", "%%", "<<", ">>", "==", "!=", "<=", "+", "-", "*", "/", "%",
+        "&",   "|",  "^",  "<",  ">",  "=",  "(",  ")",  "[",  "]",  "{", "}", ",", ":", ";"};
     for (std::string_view s : kSymbols)
       if (text_.substr(at_, s.size()) == s) return set(Token::Symbol, s.size());
     fail("unexpected character");

@@ -31,7 +31,8 @@ Expr Mutator::mutateChildren(const Expr& e) {
   switch (e->kind) {
     case ExprKind::IntImm:
     case ExprKind::FloatImm:
-    case ExprKind::Var: return e;
+    case ExprKind::Var:
+      return e;
     case ExprKind::Cast: {
       auto* n = as<Cast>(e);
       Expr v = mutate(n->value);
@@ -142,25 +143,34 @@ void forEachChild(const Expr& e, F&& f) {
   switch (e->kind) {
     case ExprKind::IntImm:
     case ExprKind::FloatImm:
-    case ExprKind::Var: return;
-    case ExprKind::Cast: return f(as<Cast>(e)->value);
-    case ExprKind::Binary: return f(as<Binary>(e)->a), f(as<Binary>(e)->b);
-    case ExprKind::Select: return f(as<Select>(e)->condition), f(as<Select>(e)->yes), f(as<Select>(e)->no);
+    case ExprKind::Var:
+      return;
+    case ExprKind::Cast:
+      return f(as<Cast>(e)->value);
+    case ExprKind::Binary:
+      return f(as<Binary>(e)->a), f(as<Binary>(e)->b);
+    case ExprKind::Select:
+      return f(as<Select>(e)->condition), f(as<Select>(e)->yes), f(as<Select>(e)->no);
     case ExprKind::Load:
       for (const Expr& i : as<Load>(e)->indices) f(i);
       if (as<Load>(e)->mask) f(as<Load>(e)->mask);
       return;
-    case ExprKind::Ramp: return f(as<Ramp>(e)->base), f(as<Ramp>(e)->stride);
-    case ExprKind::Broadcast: return f(as<Broadcast>(e)->value);
+    case ExprKind::Ramp:
+      return f(as<Ramp>(e)->base), f(as<Ramp>(e)->stride);
+    case ExprKind::Broadcast:
+      return f(as<Broadcast>(e)->value);
     case ExprKind::Call:
       for (const Expr& a : as<Call>(e)->args) f(a);
       return;
-    case ExprKind::VectorReduce: return f(as<VectorReduce>(e)->value);
-    case ExprKind::LetExpr: return f(as<LetExpr>(e)->value), f(as<LetExpr>(e)->body);
+    case ExprKind::VectorReduce:
+      return f(as<VectorReduce>(e)->value);
+    case ExprKind::LetExpr:
+      return f(as<LetExpr>(e)->value), f(as<LetExpr>(e)->body);
   }
 }
 
-void visitOnce(const Expr& e, const std::function<bool(const Expr&)>& onExpr, std::unordered_set<const ExprNode*>& seen) {
+void visitOnce(const Expr& e, const std::function<bool(const Expr&)>& onExpr,
+               std::unordered_set<const ExprNode*>& seen) {
   if (!seen.insert(e.get()).second) return;
   if (onExpr(e)) forEachChild(e, [&](const Expr& c) { visitOnce(c, onExpr, seen); });
 }
@@ -172,7 +182,8 @@ void visit(const Expr& e, const std::function<bool(const Expr&)>& onExpr) {
   if (e) visitOnce(e, onExpr, seen);
 }
 
-void visit(const Stmt& s, const std::function<bool(const Stmt&)>& onStmt, const std::function<bool(const Expr&)>& onExpr) {
+void visit(const Stmt& s, const std::function<bool(const Stmt&)>& onStmt,
+           const std::function<bool(const Expr&)>& onExpr) {
   if (!s || !onStmt(s)) return;
   // One set for the statement's expressions: its indices, value and mask often share nodes.
   std::unordered_set<const ExprNode*> seen;
@@ -186,13 +197,17 @@ void visit(const Stmt& s, const std::function<bool(const Stmt&)>& onStmt, const 
       for (const Expr& i : n->indices) expr(i);
       return expr(n->value), expr(n->mask);
     }
-    case StmtKind::For: return expr(as<For>(s)->min), expr(as<For>(s)->extent), sub(as<For>(s)->body);
+    case StmtKind::For:
+      return expr(as<For>(s)->min), expr(as<For>(s)->extent), sub(as<For>(s)->body);
     case StmtKind::Block:
       for (const Stmt& inner : as<Block>(s)->stmts) sub(inner);
       return;
-    case StmtKind::IfThen: return expr(as<IfThen>(s)->condition), sub(as<IfThen>(s)->then), sub(as<IfThen>(s)->otherwise);
-    case StmtKind::Allocate: return sub(as<Allocate>(s)->body);
-    case StmtKind::LetStmt: return expr(as<LetStmt>(s)->value), sub(as<LetStmt>(s)->body);
+    case StmtKind::IfThen:
+      return expr(as<IfThen>(s)->condition), sub(as<IfThen>(s)->then), sub(as<IfThen>(s)->otherwise);
+    case StmtKind::Allocate:
+      return sub(as<Allocate>(s)->body);
+    case StmtKind::LetStmt:
+      return expr(as<LetStmt>(s)->value), sub(as<LetStmt>(s)->body);
   }
 }
 

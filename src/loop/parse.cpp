@@ -1,8 +1,6 @@
 // Reads the text that print(Function) writes. Nodes are made as written, without folding, so that printing gives the text back.
 // The text may come from a user: every mistake is a Status with its line, never a failed check, and nesting is bounded.
 #include <charconv>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -39,9 +37,12 @@ class Parser {
     Function f;
     LOCUTION_RETURN_IF_ERROR(expect("function"));
     LOCUTION_RETURN_IF_ERROR(lexer_.status());
-    if (lexer_.kind() == Token::Text) f.name = unescaped(lexer_.text());
-    else if (lexer_.kind() == Token::Word) f.name = lexer_.text();
-    else return error("the function's name");
+    if (lexer_.kind() == Token::Text)
+      f.name = unescaped(lexer_.text());
+    else if (lexer_.kind() == Token::Word)
+      f.name = lexer_.text();
+    else
+      return error("the function's name");
     lexer_.advance();
     LOCUTION_RETURN_IF_ERROR(params(f));
     size_t inputs = f.params.size();
@@ -71,7 +72,9 @@ class Parser {
     return Status::error("line " + std::to_string(lexer_.line()) + ": expected " + wanted + ", not " + got);
   }
   Status wrong(const std::string& what) { return Status::error("line " + std::to_string(lexer_.line()) + ": " + what); }
-  bool at(std::string_view text) const { return (lexer_.kind() == Token::Word || lexer_.kind() == Token::Symbol) && lexer_.text() == text; }
+  bool at(std::string_view text) const {
+    return (lexer_.kind() == Token::Word || lexer_.kind() == Token::Symbol) && lexer_.text() == text;
+  }
   bool accept(std::string_view text) {
     if (!at(text)) return false;
     lexer_.advance();
@@ -111,8 +114,10 @@ class Parser {
       // "float8e4m3fnx16": lanes after the last 'x'.
       size_t x = word.rfind('x');
       if (x != std::string::npos) scalar = parseDType(word.substr(0, x));
-      auto r = x == std::string::npos ? std::from_chars_result{} : std::from_chars(word.data() + x + 1, word.data() + word.size(), t.lanes);
-      if (!scalar || r.ec != std::errc() || r.ptr != word.data() + word.size() || t.lanes < 2 || t.lanes > 4096) return error("a type");
+      auto r = x == std::string::npos ? std::from_chars_result{}
+                                      : std::from_chars(word.data() + x + 1, word.data() + word.size(), t.lanes);
+      if (!scalar || r.ec != std::errc() || r.ptr != word.data() + word.size() || t.lanes < 2 || t.lanes > 4096)
+        return error("a type");
     }
     if (dtypeBits(*scalar) == 0 || dtypeClass(*scalar) == DTypeClass::Complex) return error("a type that loops handle");
     t.dtype = *scalar;
@@ -150,8 +155,10 @@ class Parser {
     auto old = map.find(name) == map.end() ? T() : map[name];
     map[name] = value;
     auto result = body();
-    if (old) map[name] = old;
-    else map.erase(name);
+    if (old)
+      map[name] = old;
+    else
+      map.erase(name);
     return result;
   }
 
@@ -254,7 +261,8 @@ class Parser {
       if (!found || found->precedence < precedence) break;
       lexer_.advance();
       LOCUTION_ASSIGN_OR_RETURN(Expr right, expression(found->precedence + 1));
-      if (left->type != right->type) return wrong("operands of " + typeText(left->type) + " and " + typeText(right->type));
+      if (left->type != right->type)
+        return wrong("operands of " + typeText(left->type) + " and " + typeText(right->type));
       Type t = isComparison(found->op) ? Type{DType::Bool, left->type.lanes} : left->type;
       left = std::make_shared<Binary>(found->op, t, left, right);
     }
@@ -265,7 +273,8 @@ class Parser {
     LOCUTION_RETURN_IF_ERROR(lexer_.status());
     if (lexer_.kind() == Token::Number || at("-") || at("inf") || at("nan")) return number();
     // inf_float64 and nan_float16 lex as words.
-    if (lexer_.kind() == Token::Word && (lexer_.text().starts_with("inf_") || lexer_.text().starts_with("nan_")) && !vars_.count(std::string(lexer_.text())))
+    if (lexer_.kind() == Token::Word && (lexer_.text().starts_with("inf_") || lexer_.text().starts_with("nan_")) &&
+        !vars_.count(std::string(lexer_.text())))
       return number();
     if (accept("true")) return Expr(std::make_shared<IntImm>(DType::Bool, 1));
     if (accept("false")) return Expr(std::make_shared<IntImm>(DType::Bool, 0));
@@ -299,44 +308,11 @@ class Parser {
 
   Result<Expr> number() {
     bool negative = accept("-");
-    std::string text(lexer_.text());
-    if (lexer_.kind() != Token::Number && text.substr(0, 3) != "inf" && text.substr(0, 3) != "nan") return error("a number");
-    size_t bar = text.find('_');
-    std::optional<DType> suffix;
-    if (bar != std::string::npos) {
-      suffix = parseDType(text.substr(bar + 1));
-      if (!suffix) return error("a number's type");
-    }
-    std::string digits = (negative ? "-" : "") + text.substr(0, bar);
-    const char *begin = digits.data(), *end = begin + digits.size();
-    bool integer = digits.find_first_of(".einf") == std::string::npos;
-    DType type = suffix.value_or(integer ? DType::I64 : DType::F32);
-    if (isFloat(type)) {
-      double value = 0;
-      auto r = std::from_chars(begin, end, value);
-      if (r.ptr != end || r.ec != std::errc()) return error("a number");
-      // Read in the precision it was written in: a float's shortest digits mean the nearest float.
-      if (type != DType::F64 && std::isfinite(value)) {
-        float f = 0;
-        if (std::from_chars(begin, end, f).ec != std::errc()) return error("a number");
-        value = f;
-      }
-      lexer_.advance();
-      return floatImm(type, value);
-    }
-    if (dtypeBits(type) == 0 || dtypeClass(type) == DTypeClass::Complex) return error("a number");
-    int64_t value = 0;
-    std::from_chars_result r{};
-    if (isUnsignedInt(type)) {
-      uint64_t u = 0;
-      r = std::from_chars(begin, end, u);
-      value = static_cast<int64_t>(u);
-    } else {
-      r = std::from_chars(begin, end, value);
-    }
-    if (r.ptr != end || r.ec != std::errc() || wrapInt(type, value) != value) return error("a number that its type can hold");
+    if (lexer_.kind() != Token::Number && lexer_.kind() != Token::Word) return error("a number");
+    Expr e = parseNumber(std::string(negative ? "-" : "") + std::string(lexer_.text()));
+    if (!e) return error("a number that its type can hold");
     lexer_.advance();
-    return Expr(std::make_shared<IntImm>(type, value));
+    return e;
   }
 
   /// Casts, intrinsics and the other forms that look like calls; `word` is at the lexer.
@@ -353,7 +329,9 @@ class Parser {
     LOCUTION_RETURN_IF_ERROR(expect("("));
     std::vector<Expr> args;
     LOCUTION_RETURN_IF_ERROR(expressions(")", &args));
-    auto count = [&](size_t n) { return args.size() == n ? Status::ok() : wrong(word + " takes " + std::to_string(n) + " arguments"); };
+    auto count = [&](size_t n) {
+      return args.size() == n ? Status::ok() : wrong(word + " takes " + std::to_string(n) + " arguments");
+    };
     if (auto type = parseDType(word)) {
       LOCUTION_RETURN_IF_ERROR(count(1));
       return Expr(std::make_shared<Cast>(Type{*type, args[0]->type.lanes}, args[0]));
@@ -361,7 +339,8 @@ class Parser {
     if (word == "min" || word == "max") {
       LOCUTION_RETURN_IF_ERROR(count(2));
       if (args[0]->type != args[1]->type) return wrong(word + " of unequal types");
-      return Expr(std::make_shared<Binary>(word == "min" ? BinaryOp::Min : BinaryOp::Max, args[0]->type, args[0], args[1]));
+      return Expr(
+          std::make_shared<Binary>(word == "min" ? BinaryOp::Min : BinaryOp::Max, args[0]->type, args[0], args[1]));
     }
     if (word == "select") {
       LOCUTION_RETURN_IF_ERROR(count(3));

@@ -29,7 +29,8 @@ class Mutator {
 /// Visits every node (parents first), a node that an expression shares once in that expression. Return false from a callback
 /// to skip the children.
 void visit(const Expr& e, const std::function<bool(const Expr&)>& onExpr);
-void visit(const Stmt& s, const std::function<bool(const Stmt&)>& onStmt, const std::function<bool(const Expr&)>& onExpr);
+void visit(const Stmt& s, const std::function<bool(const Stmt&)>& onStmt,
+           const std::function<bool(const Expr&)>& onExpr);
 
 using Substitution = std::unordered_map<const Var*, Expr>;
 Expr substitute(const Expr& e, const Substitution& map);

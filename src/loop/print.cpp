@@ -1,8 +1,6 @@
 // Loop IR as text for people; parse.cpp reads it back. Names are made unique among those in scope, so the text of a function
 // says all that its meaning needs: printing what was parsed gives the same text.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -109,7 +107,8 @@ class Printer {
       out_ += bind(c.inputs[i].get(), c.inputs[i]->name) + ": " + type;
     }
     out_ += ") -> (";
-    for (size_t i = 0; i < c.outputs.size(); ++i) out_ += (i ? ", " : "") + name(c.outputs[i].get(), c.outputs[i]->name);
+    for (size_t i = 0; i < c.outputs.size(); ++i)
+      out_ += (i ? ", " : "") + name(c.outputs[i].get(), c.outputs[i]->name);
     out_ += ") {\n";
     for (const Stage& s : c.stages) stage(s);
     if (c.raw) stmt(c.raw, 1);
@@ -122,14 +121,18 @@ class Printer {
  private:
   void stage(const Stage& s) {
     std::string type = bufferType(*s.out), axes, reduce;
-    for (const Axis& a : s.axes) axes += (axes.empty() ? "" : ", ") + bind(a.var.get(), a.var->name) + " < " + std::to_string(a.extent);
-    for (const Axis& a : s.reduce) reduce += (reduce.empty() ? "" : ", ") + bind(a.var.get(), a.var->name) + " < " + std::to_string(a.extent);
+    for (const Axis& a : s.axes)
+      axes += (axes.empty() ? "" : ", ") + bind(a.var.get(), a.var->name) + " < " + std::to_string(a.extent);
+    for (const Axis& a : s.reduce)
+      reduce += (reduce.empty() ? "" : ", ") + bind(a.var.get(), a.var->name) + " < " + std::to_string(a.extent);
     out_ += "  " + name(s.out.get(), s.out->name) + "[" + axes + "]: " + type + " = ";
     static constexpr std::string_view kNames[] = {"", "sum", "product", "max", "min", "and", "or"};
     std::string body = expr(s.body);
     if (s.combiner != Combiner::None) {
-      std::string kind = std::string(s.scanReverse ? "reverse " : "") + (s.scanExclusive ? "exclusive " : "") + (s.scan ? "scan " : "");
-      body = kind + std::string(kNames[static_cast<size_t>(s.combiner)]) + (s.scan ? "" : "[" + reduce + "]") + "(" + body + ")";
+      std::string kind = std::string(s.scanReverse ? "reverse " : "") + (s.scanExclusive ? "exclusive " : "") +
+                         (s.scan ? "scan " : "");
+      body = kind + std::string(kNames[static_cast<size_t>(s.combiner)]) + (s.scan ? "" : "[" + reduce + "]") + "(" +
+             body + ")";
     }
     if (s.epilogue) {
       std::string acc = bind(s.acc.get(), s.acc->name);
@@ -174,10 +177,14 @@ class Printer {
   /// `precedence`: that of the operator around; parentheses when ours binds no tighter.
   std::string text(const Expr& e, int precedence) {
     switch (e->kind) {
-      case ExprKind::IntImm: return intText(e->type.dtype, as<IntImm>(e)->value);
-      case ExprKind::FloatImm: return floatText(e->type.dtype, as<FloatImm>(e)->value);
-      case ExprKind::Var: return name(e.get(), as<Var>(e)->name);
-      case ExprKind::Cast: return std::string(dtypeName(e->type.dtype)) + list({as<Cast>(e)->value});
+      case ExprKind::IntImm:
+        return intText(e->type.dtype, as<IntImm>(e)->value);
+      case ExprKind::FloatImm:
+        return floatText(e->type.dtype, as<FloatImm>(e)->value);
+      case ExprKind::Var:
+        return name(e.get(), as<Var>(e)->name);
+      case ExprKind::Cast:
+        return std::string(dtypeName(e->type.dtype)) + list({as<Cast>(e)->value});
       case ExprKind::Binary: {
         auto* n = as<Binary>(e);
         if (n->op == BinaryOp::Min || n->op == BinaryOp::Max) return std::string(opText(n->op)) + list({n->a, n->b});
@@ -187,10 +194,14 @@ class Printer {
         std::string out = left + " " + std::string(opText(n->op)) + " " + right;
         return own < precedence ? "(" + out + ")" : out;
       }
-      case ExprKind::Select: return "select" + list({as<Select>(e)->condition, as<Select>(e)->yes, as<Select>(e)->no});
-      case ExprKind::Load: return access(*as<Load>(e)->buffer, as<Load>(e)->indices, as<Load>(e)->mask);
-      case ExprKind::Ramp: return "ramp" + list({as<Ramp>(e)->base, as<Ramp>(e)->stride, index(e->type.lanes)});
-      case ExprKind::Broadcast: return "broadcast" + list({as<Broadcast>(e)->value, index(e->type.lanes)});
+      case ExprKind::Select:
+        return "select" + list({as<Select>(e)->condition, as<Select>(e)->yes, as<Select>(e)->no});
+      case ExprKind::Load:
+        return access(*as<Load>(e)->buffer, as<Load>(e)->indices, as<Load>(e)->mask);
+      case ExprKind::Ramp:
+        return "ramp" + list({as<Ramp>(e)->base, as<Ramp>(e)->stride, index(e->type.lanes)});
+      case ExprKind::Broadcast:
+        return "broadcast" + list({as<Broadcast>(e)->value, index(e->type.lanes)});
       case ExprKind::Call: {
         auto* n = as<Call>(e);
         std::string out = n->name;
@@ -199,7 +210,8 @@ class Printer {
         for (size_t i = 0; i < n->args.size(); ++i) out += (i ? ", " : "") + expr(n->args[i]);
         return out + ")";
       }
-      case ExprKind::VectorReduce: return "reduce_" + std::string(reduceName(as<VectorReduce>(e)->op)) + list({as<VectorReduce>(e)->value});
+      case ExprKind::VectorReduce:
+        return "reduce_" + std::string(reduceName(as<VectorReduce>(e)->op)) + list({as<VectorReduce>(e)->value});
       case ExprKind::LetExpr: {
         auto* n = as<LetExpr>(e);
         std::string value = expr(n->value);
@@ -236,77 +248,6 @@ class Printer {
 };
 
 }  // namespace
-
-int precedenceOf(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::Or: return 1;
-    case BinaryOp::Xor: return 2;
-    case BinaryOp::And: return 3;
-    case BinaryOp::Eq:
-    case BinaryOp::Ne:
-    case BinaryOp::Lt:
-    case BinaryOp::Le: return 4;
-    case BinaryOp::Shl:
-    case BinaryOp::Shr: return 5;
-    case BinaryOp::Add:
-    case BinaryOp::Sub: return 6;
-    default: return 7;
-  }
-}
-
-std::string_view reduceName(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::Add: return "add";
-    case BinaryOp::Mul: return "mul";
-    case BinaryOp::Min: return "min";
-    case BinaryOp::Max: return "max";
-    case BinaryOp::And: return "and";
-    default: return "or";
-  }
-}
-
-std::string typeText(Type type) {
-  return std::string(dtypeName(type.dtype)) + (type.lanes == 1 ? "" : "x" + std::to_string(type.lanes));
-}
-
-bool isReservedWord(std::string_view word) {
-  static constexpr std::string_view kWords[] = {"for",    "in",     "parallel", "vector", "unrolled", "if",  "else", "let",   "stack",
-                                                "register", "global", "function", "true",   "false",    "inf", "nan",  "where", "select",
-                                                "ramp",   "broadcast", "min",    "max"};
-  for (std::string_view w : kWords)
-    if (w == word) return true;
-  return word.substr(0, 7) == "reduce_" || findIntrinsic(word) || parseDType(word);
-}
-
-std::string identifierText(const std::string& name) {
-  std::string out;
-  for (char c : name) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ? c : '_';
-  if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out = "_" + out;
-  return isReservedWord(out) ? out + "_" : out;
-}
-
-std::string intText(DType type, int64_t value) {
-  if (type == DType::Bool) return value ? "true" : "false";
-  std::string digits = isUnsignedInt(type) ? std::to_string(static_cast<uint64_t>(value)) : std::to_string(value);
-  return type == DType::I64 ? digits : digits + "_" + std::string(dtypeName(type));
-}
-
-std::string floatText(DType type, double value) {
-  std::string digits;
-  if (std::isnan(value)) {
-    digits = "nan";
-  } else if (std::isinf(value)) {
-    digits = value < 0 ? "-inf" : "inf";
-  } else {
-    char buffer[40];
-    // The shortest digits that give the value back; float's own are shorter than double's.
-    bool asFloat = type != DType::F64;
-    auto r = asFloat ? std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value)) : std::to_chars(buffer, buffer + sizeof buffer, value);
-    digits.assign(buffer, r.ptr);
-    if (digits.find_first_of(".en") == std::string::npos) digits += ".0";
-  }
-  return type == DType::F32 ? digits : digits + "_" + std::string(dtypeName(type));
-}
 
 std::string print(const Expr& e) { return Printer().expr(e); }
 std::string print(const Stmt& s) {

@@ -18,7 +18,9 @@ namespace locution::loop::testing {
 class Random {
  public:
   explicit Random(uint64_t seed) : engine_(seed) {}
-  int64_t in(int64_t low, int64_t high) { return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1)); }
+  int64_t in(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(engine_() % (static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1));
+  }
   bool chance(int percent) { return in(1, 100) <= percent; }
   template <typename T>
   const T& pick(const std::vector<T>& list) {
@@ -46,7 +48,8 @@ struct IndexExpressions {
   Expr condition(int depth) {
     auto op = random.pick<BinaryOp>({BinaryOp::Lt, BinaryOp::Le, BinaryOp::Eq, BinaryOp::Ne});
     Expr c = binary(op, make(depth - 1), make(depth - 1));
-    if (depth > 1 && random.chance(30)) c = binary(random.pick<BinaryOp>({BinaryOp::And, BinaryOp::Or}), c, condition(depth - 1));
+    if (depth > 1 && random.chance(30))
+      c = binary(random.pick<BinaryOp>({BinaryOp::And, BinaryOp::Or}), c, condition(depth - 1));
     return random.chance(15) ? logicalNot(c) : c;
   }
   Expr make(int depth) {
@@ -54,23 +57,35 @@ struct IndexExpressions {
     Expr a = make(depth - 1);
     switch (random.in(0, 11)) {
       case 0:
-      case 1: return a + make(depth - 1);
-      case 2: return a - make(depth - 1);
-      case 3: return a * index(random.chance(80) ? factor() : -factor());
-      case 4: return a * index(factor()) + make(depth - 1);
+      case 1:
+        return a + make(depth - 1);
+      case 2:
+        return a - make(depth - 1);
+      case 3:
+        return a * index(random.chance(80) ? factor() : -factor());
+      case 4:
+        return a * index(factor()) + make(depth - 1);
       case 5:
-      case 6: return floorDiv(a, index(factor()));
+      case 6:
+        return floorDiv(a, index(factor()));
       case 7:
-      case 8: return floorMod(a, index(factor()));
-      case 9: return random.chance(50) ? minOf(a, make(depth - 1)) : maxOf(a, make(depth - 1));
-      case 10: return select(condition(depth), a, make(depth - 1));
+      case 8:
+        return floorMod(a, index(factor()));
+      case 9:
+        return random.chance(50) ? minOf(a, make(depth - 1)) : maxOf(a, make(depth - 1));
+      case 10:
+        return select(condition(depth), a, make(depth - 1));
       default: {
         int64_t c = factor();
         switch (random.in(0, 3)) {
-          case 0: return floorDiv(a, index(c)) * c + floorMod(a, index(c));
-          case 1: return a * make(depth - 1);
-          case 2: return a / index(c);
-          default: return binary(BinaryOp::Mod, a, index(c));
+          case 0:
+            return floorDiv(a, index(c)) * c + floorMod(a, index(c));
+          case 1:
+            return a * make(depth - 1);
+          case 2:
+            return a / index(c);
+          default:
+            return binary(BinaryOp::Mod, a, index(c));
         }
       }
     }
@@ -109,7 +124,8 @@ inline std::vector<Tensor> tensorsFor(const Function& f, uint64_t seed) {
   for (size_t i = 0; i < f.params.size(); ++i) {
     Tensor t(f.params[i]->element.dtype, extents(*f.params[i]));
     if (i + f.outputCount < f.params.size())
-      for (int64_t k = 0; k < t.elements(); ++k) t.setElement(k, static_cast<double>(r.in(isUnsignedInt(t.dtype()) ? 0 : -8, 8)));
+      for (int64_t k = 0; k < t.elements(); ++k)
+        t.setElement(k, static_cast<double>(r.in(isUnsignedInt(t.dtype()) ? 0 : -8, 8)));
     out.push_back(t);
   }
   return out;
@@ -138,8 +154,8 @@ class RandomFunctions {
 
  private:
   DType dtype() {
-    return random_.pick<DType>({DType::F32, DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8, DType::I32, DType::I64,
-                                DType::U8, DType::U64, DType::Bool, DType::F8E4M3FN});
+    return random_.pick<DType>({DType::F32, DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8, DType::I32,
+                                DType::I64, DType::U8, DType::U64, DType::Bool, DType::F8E4M3FN});
   }
   BufferRef newBuffer(Scope scope, int lanes) {
     std::vector<int64_t> dims;
@@ -160,7 +176,8 @@ class RandomFunctions {
     for (const VarRef& v : vars_)
       if (v->type == Type{DType::I64, 1}) ints.push_back(v);
     if (depth <= 0) return !ints.empty() && random_.chance(80) ? Expr(random_.pick(ints)) : index(random_.in(-3, 20));
-    auto op = random_.pick<BinaryOp>({BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::FloorDiv, BinaryOp::FloorMod, BinaryOp::Min, BinaryOp::Max});
+    auto op = random_.pick<BinaryOp>({BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::FloorDiv,
+                                      BinaryOp::FloorMod, BinaryOp::Min, BinaryOp::Max});
     return binary(op, intExpr(depth - 1), intExpr(depth - 1));
   }
 
@@ -182,7 +199,9 @@ class RandomFunctions {
       return broadcast(load(b, at, vector && random_.chance(30) ? expr({DType::Bool, t.lanes}, 1) : nullptr), t.lanes);
     }
     double v = static_cast<double>(random_.in(isUnsignedInt(t.dtype) ? 0 : -20, 20));
-    if (isFloat(t.dtype)) v = random_.pick<double>({v, v / 7, 1e-30, 1e30, 0.1, -0.0, std::numeric_limits<double>::infinity(), std::nan("")});
+    if (isFloat(t.dtype))
+      v = random_.pick<double>(
+          {v, v / 7, 1e-30, 1e30, 0.1, -0.0, std::numeric_limits<double>::infinity(), std::nan("")});
     return broadcast(constant(t.dtype, v), t.lanes);
   }
 
@@ -194,10 +213,14 @@ class RandomFunctions {
       return binary(op, expr(in, depth - 1), expr(in, depth - 1));
     }
     switch (random_.in(0, 9)) {
-      case 0: return cast(t.dtype, expr({dtype(), t.lanes}, depth - 1));
-      case 1: return select(expr({DType::Bool, random_.chance(50) ? 1 : t.lanes}, depth - 1), expr(t, depth - 1), expr(t, depth - 1));
+      case 0:
+        return cast(t.dtype, expr({dtype(), t.lanes}, depth - 1));
+      case 1:
+        return select(expr({DType::Bool, random_.chance(50) ? 1 : t.lanes}, depth - 1), expr(t, depth - 1),
+                      expr(t, depth - 1));
       case 2:
-        if (t.lanes == 1) return vectorReduce(random_.pick<BinaryOp>({BinaryOp::Min, BinaryOp::Max}), expr(t.withLanes(4), depth - 1));
+        if (t.lanes == 1)
+          return vectorReduce(random_.pick<BinaryOp>({BinaryOp::Min, BinaryOp::Max}), expr(t.withLanes(4), depth - 1));
         return broadcast(expr(t.withLanes(1), depth - 1), t.lanes);
       case 3: {
         VarRef v = newVar(t);
@@ -208,7 +231,9 @@ class RandomFunctions {
         return let(v, value, body);
       }
       case 4:
-        if (isFloat(t.dtype)) return call(random_.pick<std::string>({"abs", "sqrt", "floor", "round_even", "exp", "tanh"}), {expr(t, depth - 1)});
+        if (isFloat(t.dtype))
+          return call(random_.pick<std::string>({"abs", "sqrt", "floor", "round_even", "exp", "tanh"}),
+                      {expr(t, depth - 1)});
         return call("not", {expr(t, depth - 1)});
       case 5:
         if (t.dtype == DType::F32) return bitcast(t.dtype, expr({DType::I32, t.lanes}, depth - 1));
@@ -217,7 +242,9 @@ class RandomFunctions {
       default: {
         std::vector<BinaryOp> ops{BinaryOp::Min, BinaryOp::Max};
         if (t.dtype != DType::Bool)
-          for (BinaryOp op : {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Mod, BinaryOp::FloorDiv, BinaryOp::FloorMod}) ops.push_back(op);
+          for (BinaryOp op : {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Mod,
+                              BinaryOp::FloorDiv, BinaryOp::FloorMod})
+            ops.push_back(op);
         if (!isFloat(t.dtype))
           for (BinaryOp op : {BinaryOp::And, BinaryOp::Or, BinaryOp::Xor}) ops.push_back(op);
         if (isInteger(t.dtype)) ops.push_back(BinaryOp::Shl), ops.push_back(BinaryOp::Shr);
@@ -236,7 +263,8 @@ class RandomFunctions {
       vector = vector || at.back()->type.lanes > 1;
     }
     Type t = b->element.withLanes(vector ? std::max(lanes, b->element.lanes) : 1);
-    return store(b, at, expr(t, static_cast<int>(random_.in(0, 3))), vector && random_.chance(30) ? expr({DType::Bool, t.lanes}, 2) : nullptr);
+    return store(b, at, expr(t, static_cast<int>(random_.in(0, 3))),
+                 vector && random_.chance(30) ? expr({DType::Bool, t.lanes}, 2) : nullptr);
   }
   Stmt loop(LoopKind kind, int depth) {
     VarRef v = newVar({DType::I64, 1});
@@ -252,14 +280,16 @@ class RandomFunctions {
     if (depth <= 0) return storeStmt();
     switch (random_.in(0, 7)) {
       case 0:
-      case 1: return loop(random_.pick<LoopKind>({LoopKind::Serial, LoopKind::Serial, LoopKind::Unrolled}), depth);
+      case 1:
+        return loop(random_.pick<LoopKind>({LoopKind::Serial, LoopKind::Serial, LoopKind::Unrolled}), depth);
       case 2:
       case 3: {
         std::vector<Stmt> list;
         for (int64_t i = random_.in(0, 3); i >= 0; --i) list.push_back(stmt(depth - 1));
         return block(list);
       }
-      case 4: return ifThen(expr({DType::Bool, 1}, 2), stmt(depth - 1), random_.chance(50) ? stmt(depth - 1) : nullptr);
+      case 4:
+        return ifThen(expr({DType::Bool, 1}, 2), stmt(depth - 1), random_.chance(50) ? stmt(depth - 1) : nullptr);
       case 5: {
         BufferRef b = newBuffer(random_.pick<Scope>({Scope::Stack, Scope::Register}), random_.chance(40) ? 4 : 1);
         readable_.push_back(b), writable_.push_back(b);
@@ -275,7 +305,8 @@ class RandomFunctions {
         vars_.pop_back();
         return letStmt(v, value, body);
       }
-      default: return storeStmt();
+      default:
+        return storeStmt();
     }
   }
 

@@ -23,19 +23,28 @@ float roundToOdd(double value) {
 
 double mathOp(BinaryOp op, DType type, double a, double b) {
   switch (op) {
-    case BinaryOp::Add: return a + b;
-    case BinaryOp::Sub: return a - b;
-    case BinaryOp::Mul: return a * b;
-    case BinaryOp::Div: return a / b;
-    case BinaryOp::Mod: return std::fmod(a, b);
-    case BinaryOp::FloorDiv: return std::floor(type == DType::F64 ? a / b : static_cast<double>(static_cast<float>(a / b)));
+    case BinaryOp::Add:
+      return a + b;
+    case BinaryOp::Sub:
+      return a - b;
+    case BinaryOp::Mul:
+      return a * b;
+    case BinaryOp::Div:
+      return a / b;
+    case BinaryOp::Mod:
+      return std::fmod(a, b);
+    case BinaryOp::FloorDiv:
+      return std::floor(type == DType::F64 ? a / b : static_cast<double>(static_cast<float>(a / b)));
     case BinaryOp::FloorMod: {
       double r = std::fmod(a, b);
       return r != 0 && (r < 0) != (b < 0) ? r + b : r;
     }
-    case BinaryOp::Min: return std::isnan(a) ? a : std::isnan(b) ? b : a < b ? a : b;
-    case BinaryOp::Max: return std::isnan(a) ? a : std::isnan(b) ? b : a > b ? a : b;
-    default: break;
+    case BinaryOp::Min:
+      return std::isnan(a) ? a : std::isnan(b) ? b : a < b ? a : b;
+    case BinaryOp::Max:
+      return std::isnan(a) ? a : std::isnan(b) ? b : a > b ? a : b;
+    default:
+      break;
   }
   LOCUTION_CHECK(false) << "not a float operator";
   return 0;
@@ -46,9 +55,12 @@ int64_t intOp(BinaryOp op, DType type, int64_t a, int64_t b) {
   bool unsigned64 = type == DType::U64;
   int bits = dtypeBits(type);
   switch (op) {
-    case BinaryOp::Add: return static_cast<int64_t>(U(a) + U(b));
-    case BinaryOp::Sub: return static_cast<int64_t>(U(a) - U(b));
-    case BinaryOp::Mul: return static_cast<int64_t>(U(a) * U(b));
+    case BinaryOp::Add:
+      return static_cast<int64_t>(U(a) + U(b));
+    case BinaryOp::Sub:
+      return static_cast<int64_t>(U(a) - U(b));
+    case BinaryOp::Mul:
+      return static_cast<int64_t>(U(a) * U(b));
     case BinaryOp::Div:
     case BinaryOp::FloorDiv: {
       if (b == 0) return 0;
@@ -64,16 +76,23 @@ int64_t intOp(BinaryOp op, DType type, int64_t a, int64_t b) {
       int64_t r = a % b;
       return op == BinaryOp::FloorMod && r != 0 && (r < 0) != (b < 0) ? r + b : r;
     }
-    case BinaryOp::Min: return (unsigned64 ? U(a) < U(b) : a < b) ? a : b;
-    case BinaryOp::Max: return (unsigned64 ? U(a) > U(b) : a > b) ? a : b;
-    case BinaryOp::And: return a & b;
-    case BinaryOp::Or: return a | b;
-    case BinaryOp::Xor: return a ^ b;
-    case BinaryOp::Shl: return U(b) >= U(bits) ? 0 : static_cast<int64_t>(U(a) << b);
+    case BinaryOp::Min:
+      return (unsigned64 ? U(a) < U(b) : a < b) ? a : b;
+    case BinaryOp::Max:
+      return (unsigned64 ? U(a) > U(b) : a > b) ? a : b;
+    case BinaryOp::And:
+      return a & b;
+    case BinaryOp::Or:
+      return a | b;
+    case BinaryOp::Xor:
+      return a ^ b;
+    case BinaryOp::Shl:
+      return U(b) >= U(bits) ? 0 : static_cast<int64_t>(U(a) << b);
     case BinaryOp::Shr:
       if (isUnsignedInt(type) || type == DType::Bool) return U(b) >= U(bits) ? 0 : static_cast<int64_t>(U(a) >> b);
       return a >> (U(b) >= U(bits) ? 63 : b);
-    default: break;
+    default:
+      break;
   }
   LOCUTION_CHECK(false) << "not an integer operator";
   return 0;
@@ -82,10 +101,14 @@ int64_t intOp(BinaryOp op, DType type, int64_t a, int64_t b) {
 template <typename T>
 bool compare(BinaryOp op, T a, T b) {
   switch (op) {
-    case BinaryOp::Eq: return a == b;
-    case BinaryOp::Ne: return a != b;
-    case BinaryOp::Lt: return a < b;
-    default: return a <= b;
+    case BinaryOp::Eq:
+      return a == b;
+    case BinaryOp::Ne:
+      return a != b;
+    case BinaryOp::Lt:
+      return a < b;
+    default:
+      return a <= b;
   }
 }
 
@@ -105,11 +128,16 @@ int64_t floatToInt(DType to, double value) {
 
 double roundFloat(DType type, double value) {
   switch (type) {
-    case DType::F64: return value;
-    case DType::F32: return static_cast<double>(static_cast<float>(value));
-    case DType::F16: return halfToFloat(floatToHalf(roundToOdd(value)));
-    case DType::BF16: return bfloat16ToFloat(floatToBfloat16(roundToOdd(value)));
-    default: return smallFloatToFloat(type, floatToSmallFloat(type, roundToOdd(value), true));
+    case DType::F64:
+      return value;
+    case DType::F32:
+      return static_cast<double>(static_cast<float>(value));
+    case DType::F16:
+      return halfToFloat(floatToHalf(roundToOdd(value)));
+    case DType::BF16:
+      return bfloat16ToFloat(floatToBfloat16(roundToOdd(value)));
+    default:
+      return smallFloatToFloat(type, floatToSmallFloat(type, roundToOdd(value), true));
   }
 }
 
@@ -145,8 +173,10 @@ Word evalCast(DType from, DType to, Word value) {
     return wordOf(floatToInt(to, value.f));
   }
   if (isFloat(to)) {
-    if (to == DType::F32) return wordOf(double(from == DType::U64 ? static_cast<float>(uint64_t(value.i)) : static_cast<float>(value.i)));
-    return wordOf(roundFloat(to, from == DType::U64 ? static_cast<double>(uint64_t(value.i)) : static_cast<double>(value.i)));
+    if (to == DType::F32)
+      return wordOf(double(from == DType::U64 ? static_cast<float>(uint64_t(value.i)) : static_cast<float>(value.i)));
+    return wordOf(
+        roundFloat(to, from == DType::U64 ? static_cast<double>(uint64_t(value.i)) : static_cast<double>(value.i)));
   }
   if (to == DType::Bool) return wordOf(int64_t{value.i != 0});
   return wordOf(wrapInt(to, value.i));
@@ -154,11 +184,16 @@ Word evalCast(DType from, DType to, Word value) {
 
 uint64_t wordToBits(DType type, Word value) {
   switch (type) {
-    case DType::F64: return std::bit_cast<uint64_t>(value.f);
-    case DType::F32: return std::bit_cast<uint32_t>(static_cast<float>(value.f));
-    case DType::F16: return floatToHalf(static_cast<float>(value.f));
-    case DType::BF16: return floatToBfloat16(static_cast<float>(value.f));
-    default: break;
+    case DType::F64:
+      return std::bit_cast<uint64_t>(value.f);
+    case DType::F32:
+      return std::bit_cast<uint32_t>(static_cast<float>(value.f));
+    case DType::F16:
+      return floatToHalf(static_cast<float>(value.f));
+    case DType::BF16:
+      return floatToBfloat16(static_cast<float>(value.f));
+    default:
+      break;
   }
   if (isFloat(type)) return floatToSmallFloat(type, static_cast<float>(value.f), true);
   int bits = dtypeBits(type);
@@ -167,12 +202,18 @@ uint64_t wordToBits(DType type, Word value) {
 
 Word bitsToWord(DType type, uint64_t bits) {
   switch (type) {
-    case DType::F64: return wordOf(std::bit_cast<double>(bits));
-    case DType::F32: return wordOf(double(std::bit_cast<float>(static_cast<uint32_t>(bits))));
-    case DType::F16: return wordOf(double(halfToFloat(static_cast<uint16_t>(bits))));
-    case DType::BF16: return wordOf(double(bfloat16ToFloat(static_cast<uint16_t>(bits))));
-    case DType::Bool: return wordOf(int64_t{(bits & 0xff) != 0});
-    default: break;
+    case DType::F64:
+      return wordOf(std::bit_cast<double>(bits));
+    case DType::F32:
+      return wordOf(double(std::bit_cast<float>(static_cast<uint32_t>(bits))));
+    case DType::F16:
+      return wordOf(double(halfToFloat(static_cast<uint16_t>(bits))));
+    case DType::BF16:
+      return wordOf(double(bfloat16ToFloat(static_cast<uint16_t>(bits))));
+    case DType::Bool:
+      return wordOf(int64_t{(bits & 0xff) != 0});
+    default:
+      break;
   }
   if (isFloat(type)) return wordOf(double(smallFloatToFloat(type, static_cast<uint16_t>(bits))));
   return wordOf(wrapInt(type, static_cast<int64_t>(bits)));
@@ -194,45 +235,103 @@ Word evalIntrinsic(Intrinsic id, DType type, DType result, const Word* args) {
   switch (id) {
     case Intrinsic::I_abs:
       if (isFloat(type)) return wordOf(std::fabs(x.f));
-      return isSignedInt(type) && x.i < 0 ? wordOf(wrapInt(type, static_cast<int64_t>(-static_cast<uint64_t>(x.i)))) : x;
-    case Intrinsic::I_isnan: return wordOf(int64_t{std::isnan(x.f)});
-    case Intrinsic::I_isinf: return wordOf(int64_t{std::isinf(x.f)});
-    case Intrinsic::I_not: return wordOf(type == DType::Bool ? int64_t{x.i == 0} : wrapInt(type, ~x.i));
-    case Intrinsic::I_popcount: return wordOf(int64_t{std::popcount(wordToBits(type, x))});
-    case Intrinsic::I_bitcast: return bitsToWord(result, wordToBits(type, x));
+      return isSignedInt(type) && x.i < 0 ? wordOf(wrapInt(type, static_cast<int64_t>(-static_cast<uint64_t>(x.i))))
+                                          : x;
+    case Intrinsic::I_isnan:
+      return wordOf(int64_t{std::isnan(x.f)});
+    case Intrinsic::I_isinf:
+      return wordOf(int64_t{std::isinf(x.f)});
+    case Intrinsic::I_not:
+      return wordOf(type == DType::Bool ? int64_t{x.i == 0} : wrapInt(type, ~x.i));
+    case Intrinsic::I_popcount:
+      return wordOf(int64_t{std::popcount(wordToBits(type, x))});
+    case Intrinsic::I_bitcast:
+      return bitsToWord(result, wordToBits(type, x));
     case Intrinsic::I_fma:
       if (type == DType::F64) return wordOf(std::fma(x.f, args[1].f, args[2].f));
       return wordOf(roundFloat(type, std::fmaf(float(x.f), float(args[1].f), float(args[2].f))));
-    default: break;
+    default:
+      break;
   }
   double r = 0;
   switch (id) {
-    case Intrinsic::I_sqrt: r = std::sqrt(x.f); break;
-    case Intrinsic::I_floor: r = std::floor(x.f); break;
-    case Intrinsic::I_ceil: r = std::ceil(x.f); break;
-    case Intrinsic::I_trunc: r = std::trunc(x.f); break;
-    case Intrinsic::I_round_even: r = std::nearbyint(x.f); break;
-    case Intrinsic::I_exp: r = std::exp(x.f); break;
-    case Intrinsic::I_log: r = std::log(x.f); break;
-    case Intrinsic::I_tanh: r = std::tanh(x.f); break;
-    case Intrinsic::I_erf: r = std::erf(x.f); break;
-    case Intrinsic::I_sigmoid: r = x.f >= 0 ? 1 / (1 + std::exp(-x.f)) : std::exp(x.f) / (1 + std::exp(x.f)); break;
-    case Intrinsic::I_pow: r = std::pow(x.f, args[1].f); break;
-    case Intrinsic::I_sin: r = std::sin(x.f); break;
-    case Intrinsic::I_cos: r = std::cos(x.f); break;
-    case Intrinsic::I_tan: r = std::tan(x.f); break;
-    case Intrinsic::I_asin: r = std::asin(x.f); break;
-    case Intrinsic::I_acos: r = std::acos(x.f); break;
-    case Intrinsic::I_atan: r = std::atan(x.f); break;
-    case Intrinsic::I_sinh: r = std::sinh(x.f); break;
-    case Intrinsic::I_cosh: r = std::cosh(x.f); break;
-    case Intrinsic::I_asinh: r = std::asinh(x.f); break;
-    case Intrinsic::I_acosh: r = std::acosh(x.f); break;
-    case Intrinsic::I_atanh: r = std::atanh(x.f); break;
-    case Intrinsic::I_fmod: r = std::fmod(x.f, args[1].f); break;
-    case Intrinsic::I_log1p: r = std::log1p(x.f); break;
-    case Intrinsic::I_expm1: r = std::expm1(x.f); break;
-    default: LOCUTION_CHECK(false) << "unhandled intrinsic";
+    case Intrinsic::I_sqrt:
+      r = std::sqrt(x.f);
+      break;
+    case Intrinsic::I_floor:
+      r = std::floor(x.f);
+      break;
+    case Intrinsic::I_ceil:
+      r = std::ceil(x.f);
+      break;
+    case Intrinsic::I_trunc:
+      r = std::trunc(x.f);
+      break;
+    case Intrinsic::I_round_even:
+      r = std::nearbyint(x.f);
+      break;
+    case Intrinsic::I_exp:
+      r = std::exp(x.f);
+      break;
+    case Intrinsic::I_log:
+      r = std::log(x.f);
+      break;
+    case Intrinsic::I_tanh:
+      r = std::tanh(x.f);
+      break;
+    case Intrinsic::I_erf:
+      r = std::erf(x.f);
+      break;
+    case Intrinsic::I_sigmoid:
+      r = x.f >= 0 ? 1 / (1 + std::exp(-x.f)) : std::exp(x.f) / (1 + std::exp(x.f));
+      break;
+    case Intrinsic::I_pow:
+      r = std::pow(x.f, args[1].f);
+      break;
+    case Intrinsic::I_sin:
+      r = std::sin(x.f);
+      break;
+    case Intrinsic::I_cos:
+      r = std::cos(x.f);
+      break;
+    case Intrinsic::I_tan:
+      r = std::tan(x.f);
+      break;
+    case Intrinsic::I_asin:
+      r = std::asin(x.f);
+      break;
+    case Intrinsic::I_acos:
+      r = std::acos(x.f);
+      break;
+    case Intrinsic::I_atan:
+      r = std::atan(x.f);
+      break;
+    case Intrinsic::I_sinh:
+      r = std::sinh(x.f);
+      break;
+    case Intrinsic::I_cosh:
+      r = std::cosh(x.f);
+      break;
+    case Intrinsic::I_asinh:
+      r = std::asinh(x.f);
+      break;
+    case Intrinsic::I_acosh:
+      r = std::acosh(x.f);
+      break;
+    case Intrinsic::I_atanh:
+      r = std::atanh(x.f);
+      break;
+    case Intrinsic::I_fmod:
+      r = std::fmod(x.f, args[1].f);
+      break;
+    case Intrinsic::I_log1p:
+      r = std::log1p(x.f);
+      break;
+    case Intrinsic::I_expm1:
+      r = std::expm1(x.f);
+      break;
+    default:
+      LOCUTION_CHECK(false) << "unhandled intrinsic";
   }
   return wordOf(roundFloat(type, r));
 }

@@ -4,6 +4,7 @@
 // Invariant: results are memoised by node; a variable that is bound again with another range drops the memo.
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include "loop/build.h"
 #include "loop/index_algebra.h"
@@ -34,12 +35,14 @@ class Simplifier : public Mutator {
   Expr mutate(const Expr& e) override {
     switch (e->kind) {
       case ExprKind::IntImm:
-      case ExprKind::FloatImm: return e;
+      case ExprKind::FloatImm:
+        return e;
       case ExprKind::Var: {
         auto it = facts_.find(as<Var>(e));
         return it != facts_.end() && it->second.value ? it->second.value : e;
       }
-      default: break;
+      default:
+        break;
     }
     if (auto it = memo_.find(e); it != memo_.end()) return it->second;
     Expr out = isIndex(e) ? algebra_.toExpr(linear(e)) : rebuild(e);
@@ -50,7 +53,8 @@ class Simplifier : public Mutator {
 
   Stmt mutate(const Stmt& s) override {
     switch (s->kind) {
-      case StmtKind::For: return mutateFor(s);
+      case StmtKind::For:
+        return mutateFor(s);
       case StmtKind::LetStmt: {
         auto* n = as<LetStmt>(s);
         Expr value = mutate(n->value);
@@ -99,7 +103,7 @@ class Simplifier : public Mutator {
     Binding(Simplifier& s, const Var* var, Facts facts) : s_(s), var_(var) {
       auto it = s.facts_.find(var);
       if (it != s.facts_.end()) old_ = it->second;
-      bool seen = old_ || !s.everBound_.insert({var, 0}).second;
+      bool seen = old_ || !s.everBound_.insert(var).second;
       if (seen) s.forget();
       s.facts_[var] = std::move(facts);
     }
@@ -149,7 +153,8 @@ class Simplifier : public Mutator {
     Interval low = algebra_.bounds(linear(min)), size = algebra_.bounds(linear(extent));
     Interval range = low;
     int64_t high = 0;
-    if (low.hi == Interval::kMax || size.hi == Interval::kMax || __builtin_add_overflow(low.hi, std::max<int64_t>(size.hi, 1) - 1, &high))
+    if (low.hi == Interval::kMax || size.hi == Interval::kMax ||
+        __builtin_add_overflow(low.hi, std::max<int64_t>(size.hi, 1) - 1, &high))
       range.hi = Interval::kMax;
     else
       range.hi = high;
@@ -197,7 +202,8 @@ class Simplifier : public Mutator {
     Linear d = algebra_.recombine(IndexAlgebra::add(a, b, -1));
     auto boolean = [](bool v) { return intImm(DType::Bool, v); };
     bool equality = op == BinaryOp::Eq || op == BinaryOp::Ne;
-    if (d.isConstant() && (equality || d.constant == 0)) return boolean(evalBinary(op, DType::I64, wordOf(d.constant), wordOf(int64_t{0})).i);
+    if (d.isConstant() && (equality || d.constant == 0))
+      return boolean(evalBinary(op, DType::I64, wordOf(d.constant), wordOf(int64_t{0})).i);
     if (algebra_.mayWrap(d) || algebra_.mayWrap(a) || algebra_.mayWrap(b))
       return binary(op, algebra_.toExpr(a), algebra_.toExpr(b));
     Interval x = algebra_.bounds(d);
@@ -236,12 +242,16 @@ class Simplifier : public Mutator {
   /// d op 0 with positive terms left, negative ones right, and the constant where it is positive or alone.
   Expr sidesOf(BinaryOp op, const Linear& d) {
     auto [left, right] = algebra_.sides(d);
-    if (left.isConstant() || (d.constant > 0 && !right.isConstant())) left.constant = d.constant;
-    else right.constant = -d.constant;
+    if (left.isConstant() || (d.constant > 0 && !right.isConstant()))
+      left.constant = d.constant;
+    else
+      right.constant = -d.constant;
     return binary(op, algebra_.toExpr(left), algebra_.toExpr(right));
   }
 
-  Linear opaque(const Expr& e, Interval bounds = {}, bool wild = true) { return algebra_.opaque(e, bounds, wild && !bounds.finite()); }
+  Linear opaque(const Expr& e, Interval bounds = {}, bool wild = true) {
+    return algebra_.opaque(e, bounds, wild && !bounds.finite());
+  }
 
   Linear computeLinear(const Expr& e) {
     if (auto* b = as<Binary>(e)) return binaryLinear(*b, e);
@@ -257,7 +267,8 @@ class Simplifier : public Mutator {
     if (r->kind != e->kind) return linear(r);
     if (auto* c = as<Cast>(r)) {
       DType from = c->value->type.dtype;
-      if (from == DType::Bool || (isInteger(from) && dtypeBits(from) < 64)) return opaque(r, {lowestInt(from), highestInt(from)});
+      if (from == DType::Bool || (isInteger(from) && dtypeBits(from) < 64))
+        return opaque(r, {lowestInt(from), highestInt(from)});
     }
     return opaque(r);
   }
@@ -265,10 +276,14 @@ class Simplifier : public Mutator {
   Linear binaryLinear(const Binary& b, const Expr& e) {
     Linear x = linear(b.a), y = linear(b.b);
     switch (b.op) {
-      case BinaryOp::Add: return algebra_.recombine(IndexAlgebra::add(x, y));
-      case BinaryOp::Sub: return algebra_.recombine(IndexAlgebra::add(x, y, -1));
-      case BinaryOp::Mul: return algebra_.multiply(x, y);
-      default: break;
+      case BinaryOp::Add:
+        return algebra_.recombine(IndexAlgebra::add(x, y));
+      case BinaryOp::Sub:
+        return algebra_.recombine(IndexAlgebra::add(x, y, -1));
+      case BinaryOp::Mul:
+        return algebra_.multiply(x, y);
+      default:
+        break;
     }
     Interval xb = algebra_.bounds(x), yb = algebra_.bounds(y);
     bool wild = algebra_.mayWrap(x) || algebra_.mayWrap(y);
@@ -301,7 +316,8 @@ class Simplifier : public Mutator {
       case BinaryOp::And:
         if (y.isConstant() && y.constant >= 0) return atomOrFold(rebuilt(op), {0, y.constant});
         break;
-      default: break;
+      default:
+        break;
     }
     Expr r = rebuilt(op);
     return atomOrFold(sameExpr(r, e) ? e : r, {});
@@ -314,7 +330,7 @@ class Simplifier : public Mutator {
   }
 
   std::unordered_map<const Var*, Facts> facts_;
-  std::unordered_map<const Var*, int> everBound_;
+  std::unordered_set<const Var*> everBound_;
   IndexAlgebra algebra_;
   std::unordered_map<Expr, Expr> memo_;
   std::unordered_map<Expr, Linear> linears_;
@@ -333,7 +349,8 @@ bool splitAffine(const Expr& e, const Var* var, Expr* base, int64_t* coefficient
   if (!isIndex(e)) return false;
   Simplifier simplifier(ranges);
   Linear l = simplifier.linear(e);
-  Linear self = simplifier.linear(std::static_pointer_cast<const ExprNode>(std::shared_ptr<const Var>(std::shared_ptr<void>(), var)));
+  Linear self = simplifier.linear(
+      std::static_pointer_cast<const ExprNode>(std::shared_ptr<const Var>(std::shared_ptr<void>(), var)));
   *coefficient = 0;
   for (auto it = l.terms.begin(); it != l.terms.end(); ++it)
     if (self.terms.size() == 1 && it->first == self.terms[0].first) {

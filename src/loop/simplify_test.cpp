@@ -16,7 +16,8 @@ using testing::Random;
 
 struct Algebra : ::testing::Test {
   VarRef s = makeVar("s"), h = makeVar("h"), d = makeVar("d"), x = makeVar("x"), n = makeVar("n"), v = makeVar("v");
-  Ranges ranges{{s.get(), {0, 127}}, {h.get(), {0, 11}}, {d.get(), {0, 63}}, {x.get(), {0, 100000}}, {v.get(), {0, 15}}};
+  Ranges ranges{
+      {s.get(), {0, 127}}, {h.get(), {0, 11}}, {d.get(), {0, 63}}, {x.get(), {0, 100000}}, {v.get(), {0, 15}}};
   std::string simple(const Expr& e) { return print(simplify(e, ranges)); }
   Expr S = s, H = h, D = d, X = x, N = n, V = v;
 };
@@ -85,7 +86,8 @@ TEST_F(Algebra, LoadedValuesMayWrap) {
 }
 
 TEST_F(Algebra, UnchangedExpressionsKeepTheirPointer) {
-  for (const Expr& e : {X * 4 + N, floorDiv(X, index(7)), lt(X, N), Expr(x), cast(DType::F32, X) * constant(DType::F32, 2)})
+  for (const Expr& e :
+       {X * 4 + N, floorDiv(X, index(7)), lt(X, N), Expr(x), cast(DType::F32, X) * constant(DType::F32, 2)})
     EXPECT_EQ(simplify(e, ranges), e) << print(e);
 }
 
@@ -110,7 +112,9 @@ TEST(Simplify, StatementsUseTheRangesOfLoops) {
   VarRef i = makeVar("i"), j = makeVar("j"), one = makeVar("one");
   Expr at = Expr(i) * 16 + Expr(j) + Expr(one);
   Stmt body = ifThen(lt(at, index(64)), store(out, {floorMod(at, index(64))}, constant(DType::F32, 1)));
-  Stmt s = forLoop(one, index(0), index(1), LoopKind::Serial, forLoop(i, index(0), index(4), LoopKind::Serial, forLoop(j, index(0), index(16), LoopKind::Serial, body)));
+  Stmt s = forLoop(
+      one, index(0), index(1), LoopKind::Serial,
+      forLoop(i, index(0), index(4), LoopKind::Serial, forLoop(j, index(0), index(16), LoopKind::Serial, body)));
   EXPECT_EQ(print(simplify(s)), "for i in 0..4 {\n  for j in 0..16 {\n    out[i * 16 + j] = 1.0\n  }\n}\n");
   Stmt never = forLoop(i, index(0), index(4), LoopKind::Serial, ifThen(lt(i, index(0)), body));
   EXPECT_EQ(print(simplify(never)), "");
@@ -122,7 +126,8 @@ TEST(Simplify, OneVariableWithTwoRangesInTurn) {
   Expr small = lt(i, index(8));
   auto loop = [&](int64_t n) { return forLoop(i, index(0), index(n), LoopKind::Serial, store(out, {i}, small)); };
   EXPECT_EQ(print(simplify(block({loop(8), loop(9), loop(8)}))),
-            "for i in 0..8 {\n  out[i] = true\n}\nfor i in 0..9 {\n  out[i] = i < 8\n}\nfor i in 0..8 {\n  out[i] = true\n}\n");
+            "for i in 0..8 {\n  out[i] = true\n}\nfor i in 0..9 {\n  out[i] = i < 8\n}\nfor i in 0..8 {\n  out[i] = "
+            "true\n}\n");
 }
 
 TEST(Simplify, FloatsKeepTheirMeaning) {
@@ -146,14 +151,20 @@ TEST(Simplify, AgreesWithBruteForce) {
     std::vector<Tensor> tensors = testing::tensorsFor(f, seed);
     Status status = interpret(f, tensors);
     ASSERT_TRUE(status.isOk()) << status.message();
-    ASSERT_TRUE(tensors[0].identical(tensors[1])) << "seed " << seed << ": " << print(e) << "  became  " << print(simple);
+    ASSERT_TRUE(tensors[0].identical(tensors[1]))
+        << "seed " << seed << ": " << print(e) << "  became  " << print(simple);
     Range r;
     if (e->type.dtype == DType::I64 && bounds(e, make.ranges, &r)) {
-      for (int64_t v : tensors[0].toInts()) ASSERT_TRUE(r.min <= v && v <= r.max) << "seed " << seed << ": bounds of " << print(e);
+      for (int64_t v : tensors[0].toInts())
+        ASSERT_TRUE(r.min <= v && v <= r.max) << "seed " << seed << ": bounds of " << print(e);
     }
     // Terms of equal stride keep their order of appearance, so a second pass may swap them but finds nothing more.
-    auto size = [](std::string text) { return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return c == '(' || c == ')'; })); };
-    EXPECT_EQ(size(print(simplify(simple, make.ranges))), size(print(simple))) << "seed " << seed << ": not stable: " << print(simple);
+    auto size = [](std::string text) {
+      return text.size() -
+             static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return c == '(' || c == ')'; }));
+    };
+    EXPECT_EQ(size(print(simplify(simple, make.ranges))), size(print(simple)))
+        << "seed " << seed << ": not stable: " << print(simple);
   }
 }
 

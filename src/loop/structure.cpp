@@ -21,13 +21,16 @@ class Comparer {
     if (a == b) return true;
     if (!a || !b || a->kind != b->kind || a->type != b->type) return false;
     switch (a->kind) {
-      case ExprKind::Var: return false;
-      case ExprKind::IntImm: return as<IntImm>(a)->value == as<IntImm>(b)->value;
+      case ExprKind::Var:
+        return false;
+      case ExprKind::IntImm:
+        return as<IntImm>(a)->value == as<IntImm>(b)->value;
       case ExprKind::FloatImm: {
         Word x = wordOf(as<FloatImm>(a)->value), y = wordOf(as<FloatImm>(b)->value);
         return x.i == y.i;
       }
-      default: break;
+      default:
+        break;
     }
     if (equal_.count({a.get(), b.get()})) return true;
     bool result = sameChildren(a, b);
@@ -44,7 +47,8 @@ class Comparer {
   }
   bool sameChildren(const Expr& a, const Expr& b) {
     switch (a->kind) {
-      case ExprKind::Cast: return same(as<Cast>(a)->value, as<Cast>(b)->value);
+      case ExprKind::Cast:
+        return same(as<Cast>(a)->value, as<Cast>(b)->value);
       case ExprKind::Binary: {
         auto *x = as<Binary>(a), *y = as<Binary>(b);
         return x->op == y->op && same(x->a, y->a) && same(x->b, y->b);
@@ -57,9 +61,12 @@ class Comparer {
         auto *x = as<Load>(a), *y = as<Load>(b);
         return x->buffer == y->buffer && sameList(x->indices, y->indices) && same(x->mask, y->mask);
       }
-      case ExprKind::Ramp: return same(as<Ramp>(a)->base, as<Ramp>(b)->base) && same(as<Ramp>(a)->stride, as<Ramp>(b)->stride);
-      case ExprKind::Broadcast: return same(as<Broadcast>(a)->value, as<Broadcast>(b)->value);
-      case ExprKind::Call: return as<Call>(a)->name == as<Call>(b)->name && sameList(as<Call>(a)->args, as<Call>(b)->args);
+      case ExprKind::Ramp:
+        return same(as<Ramp>(a)->base, as<Ramp>(b)->base) && same(as<Ramp>(a)->stride, as<Ramp>(b)->stride);
+      case ExprKind::Broadcast:
+        return same(as<Broadcast>(a)->value, as<Broadcast>(b)->value);
+      case ExprKind::Call:
+        return as<Call>(a)->name == as<Call>(b)->name && sameList(as<Call>(a)->args, as<Call>(b)->args);
       case ExprKind::VectorReduce: {
         auto *x = as<VectorReduce>(a), *y = as<VectorReduce>(b);
         return x->op == y->op && same(x->value, y->value);
@@ -68,7 +75,8 @@ class Comparer {
         auto *x = as<LetExpr>(a), *y = as<LetExpr>(b);
         return x->var == y->var && same(x->value, y->value) && same(x->body, y->body);
       }
-      default: return false;
+      default:
+        return false;
     }
   }
   std::unordered_map<std::pair<const ExprNode*, const ExprNode*>, bool, PairHash> equal_;
@@ -83,25 +91,40 @@ uint64_t hashNode(const Expr& e, std::unordered_map<const ExprNode*, uint64_t>& 
   if (!e) return 1;
   auto it = memo.find(e.get());
   if (it != memo.end()) return it->second;
-  uint64_t h = mix(static_cast<uint64_t>(e->kind), (static_cast<uint64_t>(e->type.dtype) << 32) | static_cast<uint32_t>(e->type.lanes));
+  uint64_t h = mix(static_cast<uint64_t>(e->kind),
+                   (static_cast<uint64_t>(e->type.dtype) << 32) | static_cast<uint32_t>(e->type.lanes));
   auto child = [&](const Expr& c) { h = mix(h, hashNode(c, memo)); };
   switch (e->kind) {
-    case ExprKind::IntImm: h = mix(h, static_cast<uint64_t>(as<IntImm>(e)->value)); break;
-    case ExprKind::FloatImm: h = mix(h, static_cast<uint64_t>(wordOf(as<FloatImm>(e)->value).i)); break;
-    case ExprKind::Var: h = mix(h, reinterpret_cast<uintptr_t>(e.get())); break;
-    case ExprKind::Cast: child(as<Cast>(e)->value); break;
+    case ExprKind::IntImm:
+      h = mix(h, static_cast<uint64_t>(as<IntImm>(e)->value));
+      break;
+    case ExprKind::FloatImm:
+      h = mix(h, static_cast<uint64_t>(wordOf(as<FloatImm>(e)->value).i));
+      break;
+    case ExprKind::Var:
+      h = mix(h, reinterpret_cast<uintptr_t>(e.get()));
+      break;
+    case ExprKind::Cast:
+      child(as<Cast>(e)->value);
+      break;
     case ExprKind::Binary:
       h = mix(h, static_cast<uint64_t>(as<Binary>(e)->op));
       child(as<Binary>(e)->a), child(as<Binary>(e)->b);
       break;
-    case ExprKind::Select: child(as<Select>(e)->condition), child(as<Select>(e)->yes), child(as<Select>(e)->no); break;
+    case ExprKind::Select:
+      child(as<Select>(e)->condition), child(as<Select>(e)->yes), child(as<Select>(e)->no);
+      break;
     case ExprKind::Load:
       h = mix(h, reinterpret_cast<uintptr_t>(as<Load>(e)->buffer.get()));
       for (const Expr& i : as<Load>(e)->indices) child(i);
       child(as<Load>(e)->mask);
       break;
-    case ExprKind::Ramp: child(as<Ramp>(e)->base), child(as<Ramp>(e)->stride); break;
-    case ExprKind::Broadcast: child(as<Broadcast>(e)->value); break;
+    case ExprKind::Ramp:
+      child(as<Ramp>(e)->base), child(as<Ramp>(e)->stride);
+      break;
+    case ExprKind::Broadcast:
+      child(as<Broadcast>(e)->value);
+      break;
     case ExprKind::Call:
       h = mix(h, std::hash<std::string>()(as<Call>(e)->name));
       for (const Expr& a : as<Call>(e)->args) child(a);

@@ -23,7 +23,7 @@ struct BufferPlan {
   const Buffer* buffer = nullptr;
   std::vector<int64_t> extents, strides;  ///< strides in elements
   DType dtype = DType::F32;
-  int lanes = 1;             ///< of the element type
+  int lanes = 1;  ///< of the element type
   int64_t elements = 1;
   std::byte* bytes = nullptr;  ///< parameters
   std::vector<Word> words;     ///< others

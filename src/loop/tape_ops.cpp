@@ -22,16 +22,26 @@ template <BinaryOp kOp, typename Class>
 Ins* floatBinary(Ins* i, Machine&) {
   for (int32_t k = 0; k < i->lanes; ++k) {
     double x = i->a[k].f, y = i->b[k].f;
-    if constexpr (kOp == BinaryOp::Add) i->out[k].f = Class::round(x + y);
-    else if constexpr (kOp == BinaryOp::Sub) i->out[k].f = Class::round(x - y);
-    else if constexpr (kOp == BinaryOp::Mul) i->out[k].f = Class::round(x * y);
-    else if constexpr (kOp == BinaryOp::Div) i->out[k].f = Class::round(x / y);
-    else if constexpr (kOp == BinaryOp::Min) i->out[k].f = std::isnan(x) ? x : std::isnan(y) ? y : x < y ? x : y;
-    else if constexpr (kOp == BinaryOp::Max) i->out[k].f = std::isnan(x) ? x : std::isnan(y) ? y : x > y ? x : y;
-    else if constexpr (kOp == BinaryOp::Lt) i->out[k].i = x < y;
-    else if constexpr (kOp == BinaryOp::Le) i->out[k].i = x <= y;
-    else if constexpr (kOp == BinaryOp::Eq) i->out[k].i = x == y;
-    else i->out[k].i = x != y;
+    if constexpr (kOp == BinaryOp::Add)
+      i->out[k].f = Class::round(x + y);
+    else if constexpr (kOp == BinaryOp::Sub)
+      i->out[k].f = Class::round(x - y);
+    else if constexpr (kOp == BinaryOp::Mul)
+      i->out[k].f = Class::round(x * y);
+    else if constexpr (kOp == BinaryOp::Div)
+      i->out[k].f = Class::round(x / y);
+    else if constexpr (kOp == BinaryOp::Min)
+      i->out[k].f = std::isnan(x) ? x : std::isnan(y) ? y : x < y ? x : y;
+    else if constexpr (kOp == BinaryOp::Max)
+      i->out[k].f = std::isnan(x) ? x : std::isnan(y) ? y : x > y ? x : y;
+    else if constexpr (kOp == BinaryOp::Lt)
+      i->out[k].i = x < y;
+    else if constexpr (kOp == BinaryOp::Le)
+      i->out[k].i = x <= y;
+    else if constexpr (kOp == BinaryOp::Eq)
+      i->out[k].i = x == y;
+    else
+      i->out[k].i = x != y;
   }
   return i + 1;
 }
@@ -39,17 +49,28 @@ Ins* floatBinary(Ins* i, Machine&) {
 template <typename Class>
 Handler floatHandler(BinaryOp op) {
   switch (op) {
-    case BinaryOp::Add: return floatBinary<BinaryOp::Add, Class>;
-    case BinaryOp::Sub: return floatBinary<BinaryOp::Sub, Class>;
-    case BinaryOp::Mul: return floatBinary<BinaryOp::Mul, Class>;
-    case BinaryOp::Div: return floatBinary<BinaryOp::Div, Class>;
-    case BinaryOp::Min: return floatBinary<BinaryOp::Min, Class>;
-    case BinaryOp::Max: return floatBinary<BinaryOp::Max, Class>;
-    case BinaryOp::Lt: return floatBinary<BinaryOp::Lt, Class>;
-    case BinaryOp::Le: return floatBinary<BinaryOp::Le, Class>;
-    case BinaryOp::Eq: return floatBinary<BinaryOp::Eq, Class>;
-    case BinaryOp::Ne: return floatBinary<BinaryOp::Ne, Class>;
-    default: return nullptr;
+    case BinaryOp::Add:
+      return floatBinary<BinaryOp::Add, Class>;
+    case BinaryOp::Sub:
+      return floatBinary<BinaryOp::Sub, Class>;
+    case BinaryOp::Mul:
+      return floatBinary<BinaryOp::Mul, Class>;
+    case BinaryOp::Div:
+      return floatBinary<BinaryOp::Div, Class>;
+    case BinaryOp::Min:
+      return floatBinary<BinaryOp::Min, Class>;
+    case BinaryOp::Max:
+      return floatBinary<BinaryOp::Max, Class>;
+    case BinaryOp::Lt:
+      return floatBinary<BinaryOp::Lt, Class>;
+    case BinaryOp::Le:
+      return floatBinary<BinaryOp::Le, Class>;
+    case BinaryOp::Eq:
+      return floatBinary<BinaryOp::Eq, Class>;
+    case BinaryOp::Ne:
+      return floatBinary<BinaryOp::Ne, Class>;
+    default:
+      return nullptr;
   }
 }
 
@@ -59,17 +80,28 @@ Ins* intBinary(Ins* i, Machine&) {
     int64_t x = i->a[k].i, y = i->b[k].i;
     auto ux = static_cast<uint64_t>(x), uy = static_cast<uint64_t>(y);
     int64_t& r = i->out[k].i;
-    if constexpr (kOp == BinaryOp::Add) r = static_cast<int64_t>(ux + uy);
-    else if constexpr (kOp == BinaryOp::Sub) r = static_cast<int64_t>(ux - uy);
-    else if constexpr (kOp == BinaryOp::Mul) r = static_cast<int64_t>(ux * uy);
-    else if constexpr (kOp == BinaryOp::Min) r = x < y ? x : y;
-    else if constexpr (kOp == BinaryOp::Max) r = x > y ? x : y;
-    else if constexpr (kOp == BinaryOp::And) r = x & y;
-    else if constexpr (kOp == BinaryOp::Or) r = x | y;
-    else if constexpr (kOp == BinaryOp::Lt) r = x < y;
-    else if constexpr (kOp == BinaryOp::Le) r = x <= y;
-    else if constexpr (kOp == BinaryOp::Eq) r = x == y;
-    else if constexpr (kOp == BinaryOp::Ne) r = x != y;
+    if constexpr (kOp == BinaryOp::Add)
+      r = static_cast<int64_t>(ux + uy);
+    else if constexpr (kOp == BinaryOp::Sub)
+      r = static_cast<int64_t>(ux - uy);
+    else if constexpr (kOp == BinaryOp::Mul)
+      r = static_cast<int64_t>(ux * uy);
+    else if constexpr (kOp == BinaryOp::Min)
+      r = x < y ? x : y;
+    else if constexpr (kOp == BinaryOp::Max)
+      r = x > y ? x : y;
+    else if constexpr (kOp == BinaryOp::And)
+      r = x & y;
+    else if constexpr (kOp == BinaryOp::Or)
+      r = x | y;
+    else if constexpr (kOp == BinaryOp::Lt)
+      r = x < y;
+    else if constexpr (kOp == BinaryOp::Le)
+      r = x <= y;
+    else if constexpr (kOp == BinaryOp::Eq)
+      r = x == y;
+    else if constexpr (kOp == BinaryOp::Ne)
+      r = x != y;
   }
   return i + 1;
 }
@@ -91,7 +123,8 @@ Ins* floorModI64(Ins* i, Machine&) {
 }
 
 Ins* anyBinary(Ins* i, Machine&) {
-  for (int32_t k = 0; k < i->lanes; ++k) i->out[k] = evalBinary(static_cast<BinaryOp>(i->aux), i->type, i->a[k], i->b[k]);
+  for (int32_t k = 0; k < i->lanes; ++k)
+    i->out[k] = evalBinary(static_cast<BinaryOp>(i->aux), i->type, i->a[k], i->b[k]);
   return i + 1;
 }
 
@@ -122,7 +155,8 @@ Ins* copy(Ins* i, Machine&) {
 }
 Ins* ramp(Ins* i, Machine&) {
   for (int32_t k = 0; k < i->lanes; ++k)
-    i->out[k].i = wrapInt(i->type, static_cast<int64_t>(static_cast<uint64_t>(i->a->i) + static_cast<uint64_t>(k) * static_cast<uint64_t>(i->b->i)));
+    i->out[k].i = wrapInt(i->type, static_cast<int64_t>(static_cast<uint64_t>(i->a->i) +
+                                                        static_cast<uint64_t>(k) * static_cast<uint64_t>(i->b->i)));
   return i + 1;
 }
 Ins* selectLanes(Ins* i, Machine&) {
@@ -141,8 +175,8 @@ Ins* reduce(Ins* i, Machine&) {
 }
 
 __attribute__((noinline, cold)) int64_t outside(const AccessPlan& p, size_t dim, int64_t x, Machine& m) {
-  m.error = "index " + std::to_string(x) + " of dim " + std::to_string(dim) + " of buffer " + p.buffer->buffer->name + " is outside its extent " +
-            std::to_string(p.indices[dim].extent);
+  m.error = "index " + std::to_string(x) + " of dim " + std::to_string(dim) + " of buffer " + p.buffer->buffer->name +
+            " is outside its extent " + std::to_string(p.indices[dim].extent);
   return -1;
 }
 
@@ -151,7 +185,8 @@ inline int64_t elementOf(const AccessPlan& p, int64_t lane, Machine& m) {
   int64_t element = 0;
   for (const IndexPlan& d : p.indices) {
     int64_t x = d.at[lane * d.step].i;
-    if (static_cast<uint64_t>(x) >= static_cast<uint64_t>(d.extent)) return outside(p, static_cast<size_t>(&d - p.indices.data()), x, m);
+    if (static_cast<uint64_t>(x) >= static_cast<uint64_t>(d.extent))
+      return outside(p, static_cast<size_t>(&d - p.indices.data()), x, m);
     element += x * d.stride;
   }
   return element;
@@ -161,8 +196,10 @@ inline int64_t elementOf(const AccessPlan& p, int64_t lane, Machine& m) {
 template <DType kType>
 struct Memory {
   static Word get(const std::byte* p, DType type, int64_t i) {
-    if constexpr (kType == DType::F32) return wordOf(double(reinterpret_cast<const float*>(p)[i]));
-    else if constexpr (kType == DType::I64) return wordOf(reinterpret_cast<const int64_t*>(p)[i]);
+    if constexpr (kType == DType::F32)
+      return wordOf(double(reinterpret_cast<const float*>(p)[i]));
+    else if constexpr (kType == DType::I64)
+      return wordOf(reinterpret_cast<const int64_t*>(p)[i]);
     else {
       int bits = dtypeBits(type);
       if (bits < 8) {
@@ -175,8 +212,10 @@ struct Memory {
     }
   }
   static void set(std::byte* p, DType type, int64_t i, Word w) {
-    if constexpr (kType == DType::F32) reinterpret_cast<float*>(p)[i] = static_cast<float>(w.f);
-    else if constexpr (kType == DType::I64) reinterpret_cast<int64_t*>(p)[i] = w.i;
+    if constexpr (kType == DType::F32)
+      reinterpret_cast<float*>(p)[i] = static_cast<float>(w.f);
+    else if constexpr (kType == DType::I64)
+      reinterpret_cast<int64_t*>(p)[i] = w.i;
     else {
       int bits = dtypeBits(type);
       uint64_t raw = wordToBits(type, w);
@@ -184,7 +223,8 @@ struct Memory {
         std::byte& byte = p[i * bits / 8];
         auto shift = static_cast<unsigned>(i * bits % 8);
         unsigned mask = ((1u << bits) - 1) << shift;
-        byte = static_cast<std::byte>((static_cast<unsigned>(byte) & ~mask) | ((static_cast<unsigned>(raw) << shift) & mask));
+        byte = static_cast<std::byte>((static_cast<unsigned>(byte) & ~mask) |
+                                      ((static_cast<unsigned>(raw) << shift) & mask));
       } else {
         __builtin_memcpy(p + i * (bits / 8), &raw, static_cast<size_t>(bits / 8));
       }
@@ -277,25 +317,54 @@ Handler binaryHandler(BinaryOp op, DType type) {
   if (!isFloat(type)) {
     bool i64 = type == DType::I64, u64 = type == DType::U64;
     switch (op) {
-      case BinaryOp::Add: h = i64 ? intBinary<BinaryOp::Add> : nullptr; break;
-      case BinaryOp::Sub: h = i64 ? intBinary<BinaryOp::Sub> : nullptr; break;
-      case BinaryOp::Mul: h = i64 ? intBinary<BinaryOp::Mul> : nullptr; break;
-      case BinaryOp::FloorDiv: h = i64 ? floorDivI64 : nullptr; break;
-      case BinaryOp::FloorMod: h = i64 ? floorModI64 : nullptr; break;
-      case BinaryOp::Min: h = u64 ? nullptr : intBinary<BinaryOp::Min>; break;
-      case BinaryOp::Max: h = u64 ? nullptr : intBinary<BinaryOp::Max>; break;
-      case BinaryOp::Lt: h = u64 ? nullptr : intBinary<BinaryOp::Lt>; break;
-      case BinaryOp::Le: h = u64 ? nullptr : intBinary<BinaryOp::Le>; break;
-      case BinaryOp::And: h = intBinary<BinaryOp::And>; break;
-      case BinaryOp::Or: h = intBinary<BinaryOp::Or>; break;
-      case BinaryOp::Eq: h = intBinary<BinaryOp::Eq>; break;
-      case BinaryOp::Ne: h = intBinary<BinaryOp::Ne>; break;
-      default: break;
+      case BinaryOp::Add:
+        h = i64 ? intBinary<BinaryOp::Add> : nullptr;
+        break;
+      case BinaryOp::Sub:
+        h = i64 ? intBinary<BinaryOp::Sub> : nullptr;
+        break;
+      case BinaryOp::Mul:
+        h = i64 ? intBinary<BinaryOp::Mul> : nullptr;
+        break;
+      case BinaryOp::FloorDiv:
+        h = i64 ? floorDivI64 : nullptr;
+        break;
+      case BinaryOp::FloorMod:
+        h = i64 ? floorModI64 : nullptr;
+        break;
+      case BinaryOp::Min:
+        h = u64 ? nullptr : intBinary<BinaryOp::Min>;
+        break;
+      case BinaryOp::Max:
+        h = u64 ? nullptr : intBinary<BinaryOp::Max>;
+        break;
+      case BinaryOp::Lt:
+        h = u64 ? nullptr : intBinary<BinaryOp::Lt>;
+        break;
+      case BinaryOp::Le:
+        h = u64 ? nullptr : intBinary<BinaryOp::Le>;
+        break;
+      case BinaryOp::And:
+        h = intBinary<BinaryOp::And>;
+        break;
+      case BinaryOp::Or:
+        h = intBinary<BinaryOp::Or>;
+        break;
+      case BinaryOp::Eq:
+        h = intBinary<BinaryOp::Eq>;
+        break;
+      case BinaryOp::Ne:
+        h = intBinary<BinaryOp::Ne>;
+        break;
+      default:
+        break;
     }
   }
   return h ? h : anyBinary;
 }
-Handler castHandler(DType from, DType to) { return !isFloat(from) && from != DType::U64 && to == DType::F32 ? intToF32 : anyCast; }
+Handler castHandler(DType from, DType to) {
+  return !isFloat(from) && from != DType::U64 && to == DType::F32 ? intToF32 : anyCast;
+}
 Handler intrinsicHandler() { return intrinsic; }
 Handler broadcastHandler() { return broadcast; }
 Handler copyHandler() { return copy; }
@@ -304,11 +373,15 @@ Handler selectHandler() { return selectLanes; }
 Handler reduceHandler() { return reduce; }
 Handler loadHandler(const AccessPlan& p) {
   if (!p.buffer->bytes) return loadWords;
-  return p.buffer->dtype == DType::F32 ? loadBytes<DType::F32> : p.buffer->dtype == DType::I64 ? loadBytes<DType::I64> : loadBytes<kAnyType>;
+  return p.buffer->dtype == DType::F32   ? loadBytes<DType::F32>
+         : p.buffer->dtype == DType::I64 ? loadBytes<DType::I64>
+                                         : loadBytes<kAnyType>;
 }
 Handler storeHandler(const AccessPlan& p) {
   if (!p.buffer->bytes) return storeWords;
-  return p.buffer->dtype == DType::F32 ? storeBytes<DType::F32> : p.buffer->dtype == DType::I64 ? storeBytes<DType::I64> : storeBytes<kAnyType>;
+  return p.buffer->dtype == DType::F32   ? storeBytes<DType::F32>
+         : p.buffer->dtype == DType::I64 ? storeBytes<DType::I64>
+                                         : storeBytes<kAnyType>;
 }
 Handler poisonHandler() { return poison; }
 Handler jumpHandler() { return jump; }

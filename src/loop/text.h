@@ -21,5 +21,7 @@ std::string identifierText(const std::string& name);
 std::string intText(DType type, int64_t value);
 /// float32 plain, other types with a suffix: 1.0, 0.5_float16, -inf, nan_float64
 std::string floatText(DType type, double value);
+/// The constant that such a text means; null when it means none, or none that its type holds.
+Expr parseNumber(std::string_view text);
 
 }  // namespace locution::loop

@@ -13,7 +13,8 @@ namespace {
 
 TEST(Text, LooksLikeLoops) {
   BufferRef a = makeBuffer("A", {DType::F32, 1}, {64, 32}), b = makeBuffer("B", {DType::F32, 1}, {32, 128});
-  BufferRef c = makeBuffer("C", {DType::F32, 1}, {64, 128}), acc = makeBuffer("acc", {DType::F32, 16}, {1, 2}, Scope::Register);
+  BufferRef c = makeBuffer("C", {DType::F32, 1}, {64, 128}),
+            acc = makeBuffer("acc", {DType::F32, 16}, {1, 2}, Scope::Register);
   VarRef i = makeVar("i"), j = makeVar("j"), k = makeVar("k");
   std::vector<Expr> at{index(0), index(1)};
   Expr columns = ramp(Expr(j) * 16, index(1), 16);
@@ -83,16 +84,27 @@ TEST(Text, DamagedTextIsAnErrorNeverACrash) {
     for (int64_t n = random.in(1, 3); n > 0; --n) {
       auto at = static_cast<size_t>(random.in(0, static_cast<int64_t>(text.size()) - 1));
       switch (random.in(0, 3)) {
-        case 0: text.erase(at, static_cast<size_t>(random.in(1, 12))); break;
-        case 1: text.insert(at, random.pick<std::string>({"(", "]", "4", "_", "..", "float32", "-", "\"", "\xff", "99999999999999999999"})); break;
-        case 2: text[at] = static_cast<char>(random.in(0, 127)); break;
-        default: text.resize(at); break;
+        case 0:
+          text.erase(at, static_cast<size_t>(random.in(1, 12)));
+          break;
+        case 1:
+          text.insert(at, random.pick<std::string>(
+                              {"(", "]", "4", "_", "..", "float32", "-", "\"", "\xff", "99999999999999999999"}));
+          break;
+        case 2:
+          text[at] = static_cast<char>(random.in(0, 127));
+          break;
+        default:
+          text.resize(at);
+          break;
       }
       if (text.empty()) break;
     }
     auto parsed = parseFunction(text);
-    if (parsed.isOk()) EXPECT_TRUE(verify(*parsed).isOk());
-    else EXPECT_FALSE(parsed.status().message().empty());
+    if (parsed.isOk())
+      EXPECT_TRUE(verify(*parsed).isOk());
+    else
+      EXPECT_FALSE(parsed.status().message().empty());
   }
   std::string deep = "function f() -> (o: float32[1]) { o[0] = " + std::string(100000, '(');
   EXPECT_FALSE(parseFunction(deep).isOk());
@@ -103,7 +115,10 @@ TEST(Hash, NamesDontCountButStructureDoes) {
     BufferRef a = makeBuffer(name, {DType::F32, 1}, {8, 8}), b = makeBuffer(name + "out", {DType::F32, 1}, {8, 8});
     VarRef i = makeVar(name), j = makeVar(name + "2");
     Stmt s = store(b, {i, j}, load(a, swap ? std::vector<Expr>{j, i} : std::vector<Expr>{i, j}));
-    return Function{name, {a, b}, 1, forLoop(i, index(0), index(extent), kind, forLoop(j, index(0), index(8), LoopKind::Serial, s))};
+    return Function{name,
+                    {a, b},
+                    1,
+                    forLoop(i, index(0), index(extent), kind, forLoop(j, index(0), index(8), LoopKind::Serial, s))};
   };
   Function f = build("x", 8, LoopKind::Serial, false);
   EXPECT_EQ(hash(f), hash(build("another", 8, LoopKind::Serial, false)));

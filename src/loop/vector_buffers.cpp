@@ -29,12 +29,14 @@ struct Width {
 
 class Promoter : public Mutator {
  public:
-  Promoter(const Buffer* from, BufferRef to, int lanes, bool dropped) : from_(from), to_(std::move(to)), lanes_(lanes), dropped_(dropped) {}
+  Promoter(const Buffer* from, BufferRef to, int lanes, bool dropped)
+      : from_(from), to_(std::move(to)), lanes_(lanes), dropped_(dropped) {}
   using Mutator::mutate;
   Expr mutate(const Expr& e) override {
     if (auto it = memo_.find(e); it != memo_.end()) return it->second;
     auto* l = as<Load>(e);
-    Expr out = l && l->buffer.get() == from_ ? load(to_, narrow(l->indices), l->mask ? mutate(l->mask) : nullptr) : mutateChildren(e);
+    Expr out = l && l->buffer.get() == from_ ? load(to_, narrow(l->indices), l->mask ? mutate(l->mask) : nullptr)
+                                             : mutateChildren(e);
     memo_.emplace(e, out);
     return out;
   }

@@ -6,141 +6,15 @@
 // prove safe. Invariant: a loop that has no vector form (bounds or a scalar destination that vary, vectors inside) stays a
 // serial loop, with the same meaning.
 #include <algorithm>
-#include <map>
-#include <unordered_set>
 
 #include "loop/build.h"
 #include "loop/passes.h"
+#include "loop/variance.h"
 #include "loop/vector_buffers.h"
 #include "support/check.h"
 
 namespace locution::loop {
 namespace {
-
-enum class Privacy : uint8_t { Uniform, VectorElement, InnerDim };
-
-/// Which variables, buffers and expressions of a vector loop's body differ between lanes.
-class Variance {
- public:
-  /// False when the loop has no vector form.
-  bool analyse(const For& loop) {
-    vars_.insert(loop.var.get());
-    do {
-      changed_ = false;
-      memo_.clear();
-      stmt(loop.body, false);
-    } while (changed_ && !failed_);
-    for (const Buffer* b : uniformStores_)
-      if (loads_.count(b)) failed_ = true;
-    return !failed_;
-  }
-
-  bool varies(const Expr& e) {
-    if (auto* v = as<Var>(e)) return vars_.count(v) != 0;
-    if (e->kind == ExprKind::IntImm || e->kind == ExprKind::FloatImm) return false;
-    if (auto it = memo_.find(e); it != memo_.end()) return it->second;
-    if (e->type.lanes > 1) failed_ = true;
-    bool result = false;
-    auto child = [&](const Expr& c) { result = varies(c) || result; };
-    switch (e->kind) {
-      case ExprKind::Cast: child(as<Cast>(e)->value); break;
-      case ExprKind::Binary: child(as<Binary>(e)->a), child(as<Binary>(e)->b); break;
-      case ExprKind::Select: child(as<Select>(e)->condition), child(as<Select>(e)->yes), child(as<Select>(e)->no); break;
-      case ExprKind::Call:
-        for (const Expr& a : as<Call>(e)->args) child(a);
-        break;
-      case ExprKind::LetExpr: {
-        auto* l = as<LetExpr>(e);
-        child(l->value);
-        if (result) mark(l->var.get());
-        child(l->body);
-        break;
-      }
-      case ExprKind::Load: {
-        auto* l = as<Load>(e);
-        loads_.insert(l->buffer.get());
-        for (const Expr& i : l->indices) child(i);
-        auto it = privates_.find(l->buffer.get());
-        if (it == privates_.end()) break;
-        if (result) raise(it->second, Privacy::InnerDim);
-        result = it->second != Privacy::Uniform;
-        break;
-      }
-      default: failed_ = true;  // vectors inside
-    }
-    memo_[e] = result;
-    return result;
-  }
-
-  bool isPrivate(const Buffer* b) const { return privates_.count(b) != 0; }
-  Privacy privacy(const Buffer* b) const { return privates_.at(b); }
-
- private:
-  void mark(const Var* v) {
-    if (vars_.insert(v).second) changed_ = true;
-  }
-  void raise(Privacy& p, Privacy to) {
-    if (p >= to) return;
-    p = to;
-    changed_ = true;
-  }
-
-  void stmt(const Stmt& s, bool guarded) {
-    if (!s) return;
-    switch (s->kind) {
-      case StmtKind::Store: {
-        auto* n = as<Store>(s);
-        if (n->mask || n->buffer->element.lanes > 1) failed_ = true;
-        bool indexVaries = false;
-        for (const Expr& i : n->indices) indexVaries = varies(i) || indexVaries;
-        bool valueVaries = varies(n->value);
-        auto it = privates_.find(n->buffer.get());
-        if (it != privates_.end()) {
-          if (indexVaries) raise(it->second, Privacy::InnerDim);
-          else if (valueVaries || guarded) raise(it->second, Privacy::VectorElement);
-        } else if (!indexVaries) {
-          if (valueVaries || guarded) failed_ = true;
-          uniformStores_.insert(n->buffer.get());
-        }
-        break;
-      }
-      case StmtKind::For: {
-        auto* n = as<For>(s);
-        if (n->loop == LoopKind::Vector || n->loop == LoopKind::Parallel || varies(n->min) || varies(n->extent)) failed_ = true;
-        stmt(n->body, guarded);
-        break;
-      }
-      case StmtKind::Block:
-        for (const Stmt& x : as<Block>(s)->stmts) stmt(x, guarded);
-        break;
-      case StmtKind::IfThen: {
-        auto* n = as<IfThen>(s);
-        bool inner = varies(n->condition) || guarded;
-        stmt(n->then, inner), stmt(n->otherwise, inner);
-        break;
-      }
-      case StmtKind::Allocate: {
-        auto* n = as<Allocate>(s);
-        if (n->buffer->element.lanes > 1) failed_ = true;
-        privates_.emplace(n->buffer.get(), Privacy::Uniform);
-        stmt(n->body, guarded);
-        break;
-      }
-      case StmtKind::LetStmt: {
-        auto* n = as<LetStmt>(s);
-        if (varies(n->value)) mark(n->var.get());
-        stmt(n->body, guarded);
-        break;
-      }
-    }
-  }
-
-  bool changed_ = false, failed_ = false;
-  std::unordered_set<const Var*> vars_;
-  std::unordered_map<const Buffer*, Privacy> privates_;
-  std::unordered_set<const Buffer*> uniformStores_, loads_;
-  std::unordered_map<Expr, bool> memo_;
-};
 
 /// Rewrites the body of one vector loop.
 class Widener {
@@ -154,7 +28,8 @@ class Widener {
   Stmt stmt(const Stmt& s, const Expr& mask) {
     if (!s) return nullptr;
     switch (s->kind) {
-      case StmtKind::Store: return widenStore(*as<Store>(s), mask);
+      case StmtKind::Store:
+        return widenStore(*as<Store>(s), mask);
       case StmtKind::For: {
         auto* n = as<For>(s);
         Expr min = expr(n->min, mask), extent = expr(n->extent, mask);
@@ -190,8 +65,10 @@ class Widener {
         BufferRef& known = buffers_[n->buffer.get()];
         if (known) return allocate(known, stmt(n->body, mask));
         auto wide = std::make_shared<Buffer>(*n->buffer);
-        if (p == Privacy::VectorElement) wide->element.lanes = lanes_;
-        else wide->dims.push_back(index(lanes_));
+        if (p == Privacy::VectorElement)
+          wide->element.lanes = lanes_;
+        else
+          wide->dims.push_back(index(lanes_));
         known = wide;
         return allocate(wide, stmt(n->body, mask));
       }
@@ -219,7 +96,8 @@ class Widener {
     for (size_t i = 0; i < l.indices.size(); ++i) {
       Range r;
       int64_t extent = 0;
-      if (!isConstInt(l.buffer->dims[i], &extent) || !bounds(l.indices[i], ranges_, &r) || r.min < 0 || r.max >= extent) return false;
+      if (!isConstInt(l.buffer->dims[i], &extent) || !bounds(l.indices[i], ranges_, &r) || r.min < 0 || r.max >= extent)
+        return false;
     }
     return true;
   }
@@ -257,7 +135,8 @@ class Widener {
         Expr no = expr(n->no, needsGuard(n->no) ? both(mask, logicalNot(c)) : mask);
         return select(c, yes, no);
       }
-      case ExprKind::Load: return widenLoad(*as<Load>(e), mask);
+      case ExprKind::Load:
+        return widenLoad(*as<Load>(e), mask);
       case ExprKind::LetExpr: {
         auto* n = as<LetExpr>(e);
         Expr value = expr(n->value, mask);
@@ -265,7 +144,8 @@ class Widener {
         bind(n->var.get(), var);
         return let(var, value, expr(n->body, mask));
       }
-      default: return Children(*this, mask).rebuild(e);
+      default:
+        return Children(*this, mask).rebuild(e);
     }
   }
 
@@ -302,7 +182,8 @@ class Widener {
       buffer = it->second;
       if (variance_.privacy(l.buffer.get()) == Privacy::InnerDim) indices.push_back(ramp(index(0), index(1), lanes_));
     }
-    bool scalar = buffer->element.lanes == 1 && std::all_of(indices.begin(), indices.end(), [](auto& i) { return i->type.lanes == 1; });
+    bool scalar = buffer->element.lanes == 1 &&
+                  std::all_of(indices.begin(), indices.end(), [](auto& i) { return i->type.lanes == 1; });
     if (guard && scalar) guard = vectorReduce(BinaryOp::Or, guard);
     return load(buffer, std::move(indices), guard);
   }
@@ -311,7 +192,8 @@ class Widener {
     std::vector<Expr> indices = widenAll(s.indices, mask);
     Expr value = expr(s.value, mask);
     auto it = buffers_.find(s.buffer.get());
-    if (it == buffers_.end()) return store(s.buffer, std::move(indices), value, variance_.isPrivate(s.buffer.get()) ? nullptr : mask);
+    if (it == buffers_.end())
+      return store(s.buffer, std::move(indices), value, variance_.isPrivate(s.buffer.get()) ? nullptr : mask);
     if (variance_.privacy(s.buffer.get()) == Privacy::InnerDim) {
       indices.push_back(ramp(index(0), index(1), lanes_));
       return store(it->second, std::move(indices), value, mask);
@@ -362,7 +244,8 @@ class LoopVectoriser : public Mutator {
  private:
   Stmt vectorLoop(const For& loop) {
     int64_t lanes = 0;
-    LOCUTION_CHECK(isConstInt(loop.extent, &lanes) && lanes > 0 && lanes <= 1024) << "a vector loop of extent " << print(loop.extent);
+    LOCUTION_CHECK(isConstInt(loop.extent, &lanes) && lanes > 0 && lanes <= 1024)
+        << "a vector loop of extent " << print(loop.extent);
     if (lanes == 1) return substitute(loop.body, {{loop.var.get(), loop.min}});
     Stmt body = SimplifyUnder(ranges_).mutate(loop.body);
     For simplified(loop.var, loop.min, loop.extent, loop.loop, body);

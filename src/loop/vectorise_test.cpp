@@ -32,7 +32,8 @@ Stmt checked(Function f, uint64_t seed = 1) {
   Status ra = interpret(f, a), rb = interpret(g, b);
   EXPECT_TRUE(ra.isOk()) << ra.message() << print(f);
   EXPECT_TRUE(rb.isOk()) << rb.message() << print(f) << print(g);
-  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].identical(b[i])) << "seed " << seed << " parameter " << i << "\n" << print(f) << print(g);
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(a[i].identical(b[i])) << "seed " << seed << " parameter " << i << "\n" << print(f) << print(g);
   return g.body;
 }
 
@@ -48,22 +49,30 @@ struct Vectorise : ::testing::Test {
 };
 
 TEST_F(Vectorise, LoadsAndStoresBecomeRamps) {
-  Stmt s = serial(i, 4, serial(j, 4, vector(16, store(c, {I, J * 16 + V}, load(a, {I, J * 16 + V}) * load(a, {I, index(3)})))));
+  Stmt s = serial(
+      i, 4, serial(j, 4, vector(16, store(c, {I, J * 16 + V}, load(a, {I, J * 16 + V}) * load(a, {I, index(3)})))));
   EXPECT_EQ(print(checked(fn(s))),
-            "for i in 0..4 {\n  for j in 0..4 {\n    C[i, ramp(j * 16, 1, 16)] = A[i, ramp(j * 16, 1, 16)] * broadcast(A[i, 3], 16)\n  }\n}\n");
+            "for i in 0..4 {\n  for j in 0..4 {\n    C[i, ramp(j * 16, 1, 16)] = A[i, ramp(j * 16, 1, 16)] * "
+            "broadcast(A[i, 3], 16)\n  }\n}\n");
 }
 
 TEST_F(Vectorise, WhatIsUniformStaysScalar) {
   Expr flat = J * 16 + V;
-  Stmt s = serial(j, 4, vector(16, store(c, {floorDiv(flat, index(32)), floorMod(flat, index(64))}, load(b, {floorMod(flat, index(64)), index(1)}))));
-  EXPECT_EQ(print(checked(fn(s))), "for j in 0..4 {\n  C[j // 2, ramp(j * 16, 1, 16)] = B[ramp(j * 16, 1, 16), 1]\n}\n");
+  Stmt s = serial(j, 4,
+                  vector(16, store(c, {floorDiv(flat, index(32)), floorMod(flat, index(64))},
+                                   load(b, {floorMod(flat, index(64)), index(1)}))));
+  EXPECT_EQ(print(checked(fn(s))),
+            "for j in 0..4 {\n  C[j // 2, ramp(j * 16, 1, 16)] = B[ramp(j * 16, 1, 16), 1]\n}\n");
 }
 
 TEST_F(Vectorise, ConditionsBecomeMasks) {
-  Stmt s = serial(j, 5, vector(16, ifThen(lt(J * 16 + V, index(60)), store(c, {index(0), J * 16 + V}, load(a, {index(1), J * 16 + V})))));
+  Stmt s = serial(
+      j, 5,
+      vector(16, ifThen(lt(J * 16 + V, index(60)), store(c, {index(0), J * 16 + V}, load(a, {index(1), J * 16 + V})))));
   std::string text = print(checked(fn(s)));
   EXPECT_EQ(text,
-            "for j in 0..5 {\n  C[0, ramp(j * 16, 1, 16); ramp(j * 16, 1, 16) < broadcast(60, 16)] = A[1, ramp(j * 16, 1, 16); ramp(j * 16, 1, 16) < "
+            "for j in 0..5 {\n  C[0, ramp(j * 16, 1, 16); ramp(j * 16, 1, 16) < broadcast(60, 16)] = A[1, ramp(j * 16, "
+            "1, 16); ramp(j * 16, 1, 16) < "
             "broadcast(60, 16)]\n}\n");
 }
 
@@ -75,17 +84,22 @@ TEST_F(Vectorise, PaddingGuardsItsLoad) {
   EXPECT_NE(text.find("A[0, ramp(-1, 1, 16); "), std::string::npos) << text;
   // A load that is always in range needs no mask.
   s = vector(16, store(c, {index(0), V}, select(lt(zero, load(a, {index(1), V})), load(a, {index(2), V}), zero)));
-  EXPECT_EQ(print(checked(fn(s))), "C[0, ramp(0, 1, 16)] = select(broadcast(0.0, 16) < A[1, ramp(0, 1, 16)], A[2, ramp(0, 1, 16)], broadcast(0.0, 16))\n");
+  EXPECT_EQ(print(checked(fn(s))),
+            "C[0, ramp(0, 1, 16)] = select(broadcast(0.0, 16) < A[1, ramp(0, 1, 16)], A[2, ramp(0, 1, 16)], "
+            "broadcast(0.0, 16))\n");
 }
 
 TEST_F(Vectorise, PrivateAccumulatorsBecomeVectors) {
   BufferRef acc = makeBuffer("acc", {DType::F32, 1}, {1}, Scope::Register);
   std::vector<Expr> at{index(0)};
-  Stmt body = allocate(acc, block({store(acc, at, zero), serial(k, 8, store(acc, at, load(acc, at) + load(a, {I, K}) * load(b, {V, floorMod(K, index(4))}))),
-                                   store(c, {I, V}, load(acc, at))}));
+  Stmt body = allocate(
+      acc, block({store(acc, at, zero),
+                  serial(k, 8, store(acc, at, load(acc, at) + load(a, {I, K}) * load(b, {V, floorMod(K, index(4))}))),
+                  store(c, {I, V}, load(acc, at))}));
   std::string text = print(checked(fn(serial(i, 4, vector(16, body)))));
   EXPECT_NE(text.find("register acc: float32x16[1] {"), std::string::npos) << text;
-  EXPECT_NE(text.find("acc[0] = acc[0] + broadcast(A[i, k], 16) * B[ramp(0, 1, 16), k %% 4]"), std::string::npos) << text;
+  EXPECT_NE(text.find("acc[0] = acc[0] + broadcast(A[i, k], 16) * B[ramp(0, 1, 16), k %% 4]"), std::string::npos)
+      << text;
 }
 
 TEST_F(Vectorise, OuterTilesOfWholeVectorsArePromoted) {
@@ -93,16 +107,20 @@ TEST_F(Vectorise, OuterTilesOfWholeVectorsArePromoted) {
   VarRef r = makeVar("r"), n = makeVar("n");
   std::vector<Expr> at{r, Expr(n) * 16 + V};
   auto tile = [&](Stmt s) { return serial(r, 2, serial(n, 2, vector(16, s))); };
-  Stmt s = allocate(acc, block({tile(store(acc, at, zero)), serial(k, 4, tile(store(acc, at, load(acc, at) + load(a, {r, K}) * load(a, {K, at[1]})))),
-                                tile(store(c, at, load(acc, at)))}));
+  Stmt s =
+      allocate(acc, block({tile(store(acc, at, zero)),
+                           serial(k, 4, tile(store(acc, at, load(acc, at) + load(a, {r, K}) * load(a, {K, at[1]})))),
+                           tile(store(c, at, load(acc, at)))}));
   std::string text = print(checked(fn(s)));
   EXPECT_NE(text.find("register acc: float32x16[2, 2] {"), std::string::npos) << text;
-  EXPECT_NE(text.find("acc[r, n] = acc[r, n] + broadcast(A[r, k], 16) * A[k, ramp(n * 16, 1, 16)]"), std::string::npos) << text;
+  EXPECT_NE(text.find("acc[r, n] = acc[r, n] + broadcast(A[r, k], 16) * A[k, ramp(n * 16, 1, 16)]"), std::string::npos)
+      << text;
 }
 
 TEST_F(Vectorise, LaneIndexedPrivateBuffersGetAnInnerDim) {
   BufferRef t = makeBuffer("t", {DType::F32, 1}, {4}, Scope::Stack);
-  Stmt body = allocate(t, block({serial(k, 4, store(t, {K}, load(a, {K, V}))), store(c, {index(0), V}, load(t, {floorMod(V, index(4))}))}));
+  Stmt body = allocate(t, block({serial(k, 4, store(t, {K}, load(a, {K, V}))),
+                                 store(c, {index(0), V}, load(t, {floorMod(V, index(4))}))}));
   std::string text = print(checked(fn(vector(8, body))));
   EXPECT_NE(text.find("stack t: float32[4, 8]"), std::string::npos) << text;
 }
@@ -118,7 +136,8 @@ TEST_F(Vectorise, WithoutAVectorFormItStaysSerial) {
 TEST_F(Vectorise, TheConditionIsReadBeforeTheBranchWrites) {
   std::vector<Expr> at{index(0), V};
   Stmt s = vector(16, block({store(c, at, load(a, at)),
-                             ifThen(lt(zero, load(c, at)), block({store(c, at, zero - load(c, at)), store(c, {index(1), V}, load(c, at))}),
+                             ifThen(lt(zero, load(c, at)),
+                                    block({store(c, at, zero - load(c, at)), store(c, {index(1), V}, load(c, at))}),
                                     store(c, {index(2), V}, load(c, at)))}));
   checked(fn(s));
 }
@@ -145,7 +164,8 @@ class RandomBodies {
         vars_.pop_back();
         return forLoop(k, r_.chance(70) ? index(0) : uniform(), index(r_.in(1, 3)), LoopKind::Serial, body);
       }
-      case 3: return ifThen(condition(), stmt(depth - 1), r_.chance(50) ? stmt(depth - 1) : nullptr);
+      case 3:
+        return ifThen(condition(), stmt(depth - 1), r_.chance(50) ? stmt(depth - 1) : nullptr);
       case 4: {
         BufferRef b = makeBuffer("t", {DType::F32, 1}, {4}, Scope::Stack);
         VarRef z = makeVar("z");
@@ -163,7 +183,8 @@ class RandomBodies {
         floats_.pop_back();
         return letStmt(x, initial, body);
       }
-      default: return storeStmt();
+      default:
+        return storeStmt();
     }
   }
 
@@ -176,36 +197,48 @@ class RandomBodies {
   Expr any(int depth) {
     if (depth <= 0) return r_.chance(25) ? index(r_.in(-4, 40)) : Expr(r_.pick(vars_));
     auto op = r_.pick<BinaryOp>({BinaryOp::Add, BinaryOp::Sub, BinaryOp::Add, BinaryOp::Max});
-    if (r_.chance(30)) return r_.chance(50) ? floorDiv(any(depth - 1), index(r_.in(1, 5))) : any(depth - 1) * r_.in(1, 4);
+    if (r_.chance(30))
+      return r_.chance(50) ? floorDiv(any(depth - 1), index(r_.in(1, 5))) : any(depth - 1) * r_.in(1, 4);
     return binary(op, any(depth - 1), any(depth - 1));
   }
   Expr condition() {
     switch (r_.in(0, 3)) {
-      case 0: return lt(any(1), any(1));
-      case 1: return lt(value(1), value(1));
-      case 2: return logicalAnd(le(any(1), any(1)), lt(any(0), index(r_.in(0, 8))));
-      default: return lt(uniform(), index(2));
+      case 0:
+        return lt(any(1), any(1));
+      case 1:
+        return lt(value(1), value(1));
+      case 2:
+        return logicalAnd(le(any(1), any(1)), lt(any(0), index(r_.in(0, 8))));
+      default:
+        return lt(uniform(), index(2));
     }
   }
   Expr value(int depth) {
     if (depth <= 0) {
       switch (r_.in(0, 5)) {
-        case 0: return constant(DType::F32, static_cast<double>(r_.in(-3, 3)));
-        case 1: return cast(DType::F32, any(1));
+        case 0:
+          return constant(DType::F32, static_cast<double>(r_.in(-3, 3)));
+        case 1:
+          return cast(DType::F32, any(1));
         case 2: {  // guarded: the index may be anywhere
           Expr at = r_.chance(70) ? any(2) : load(ints_, {floorMod(any(1), index(64))}) * 3;
           return select(logicalAnd(le(index(0), at), lt(at, index(64))), load(in_, {at}), constant(DType::F32, 7));
         }
-        case 3: return load(out_, {place()});
+        case 3:
+          return load(out_, {place()});
         case 4:
           if (!floats_.empty()) return r_.pick(floats_);
           [[fallthrough]];
-        default: return locals_.empty() ? load(in_, {floorMod(any(1), index(64))}) : load(r_.pick(locals_), {floorMod(r_.chance(60) ? uniform() : any(1), index(4))});
+        default:
+          return locals_.empty() ? load(in_, {floorMod(any(1), index(64))})
+                                 : load(r_.pick(locals_), {floorMod(r_.chance(60) ? uniform() : any(1), index(4))});
       }
     }
     switch (r_.in(0, 4)) {
-      case 0: return select(condition(), value(depth - 1), value(depth - 1));
-      case 1: return maxOf(value(depth - 1), value(depth - 1));
+      case 0:
+        return select(condition(), value(depth - 1), value(depth - 1));
+      case 1:
+        return maxOf(value(depth - 1), value(depth - 1));
       case 2: {
         VarRef y = makeVar("y", {DType::F32, 1});
         Expr v = value(depth - 1);
@@ -214,12 +247,15 @@ class RandomBodies {
         floats_.pop_back();
         return let(y, v, body);
       }
-      case 3: return value(depth - 1) * value(depth - 1);
-      default: return value(depth - 1) + value(depth - 1);
+      case 3:
+        return value(depth - 1) * value(depth - 1);
+      default:
+        return value(depth - 1) + value(depth - 1);
     }
   }
   Stmt storeStmt() {
-    if (!locals_.empty() && r_.chance(50)) return store(r_.pick(locals_), {floorMod(r_.chance(70) ? uniform() : any(1), index(4))}, value(2));
+    if (!locals_.empty() && r_.chance(50))
+      return store(r_.pick(locals_), {floorMod(r_.chance(70) ? uniform() : any(1), index(4))}, value(2));
     return store(out_, {place()}, value(2));
   }
 

@@ -19,7 +19,8 @@ class Verifier {
     if (!f_.body) return fail("no body");
     for (size_t i = 0; i < f_.params.size(); ++i) {
       const Buffer& b = *f_.params[i];
-      if (b.scope != Scope::Global || b.element.lanes != 1) return fail("parameter " + b.name + " must be global, of scalars");
+      if (b.scope != Scope::Global || b.element.lanes != 1)
+        return fail("parameter " + b.name + " must be global, of scalars");
       if (!buffers_.insert(&b).second) return fail("parameter " + b.name + " occurs twice");
       if (i < f_.params.size() - f_.outputCount) readOnly_.insert(&b);
       LOCUTION_RETURN_IF_ERROR(dims(b));
@@ -28,8 +29,10 @@ class Verifier {
     int64_t extent = 1;
     if (outer && outer->loop == LoopKind::Parallel && !isConstInt(outer->extent, &extent)) extent = f_.parallelExtent;
     if (f_.parallelExtent != extent && outer && outer->loop == LoopKind::Parallel)
-      return fail("parallelExtent is " + std::to_string(f_.parallelExtent) + " but the outer loop runs " + std::to_string(extent));
-    if (f_.parallelExtent != 1 && !(outer && outer->loop == LoopKind::Parallel)) return fail("parallelExtent without a parallel loop");
+      return fail("parallelExtent is " + std::to_string(f_.parallelExtent) + " but the outer loop runs " +
+                  std::to_string(extent));
+    if (f_.parallelExtent != 1 && !(outer && outer->loop == LoopKind::Parallel))
+      return fail("parallelExtent without a parallel loop");
     return stmt(f_.body, true, false);
   }
 
@@ -46,9 +49,11 @@ class Verifier {
   }
 
   Status access(const BufferRef& buffer, const std::vector<Expr>& indices, const Expr& mask, Type type) {
-    if (!buffer || !buffers_.count(buffer.get())) return fail("buffer " + (buffer ? buffer->name : "null") + " is neither parameter nor allocated here");
+    if (!buffer || !buffers_.count(buffer.get()))
+      return fail("buffer " + (buffer ? buffer->name : "null") + " is neither parameter nor allocated here");
     if (indices.size() != buffer->dims.size())
-      return fail("buffer " + buffer->name + " has " + std::to_string(buffer->dims.size()) + " dims, not " + std::to_string(indices.size()));
+      return fail("buffer " + buffer->name + " has " + std::to_string(buffer->dims.size()) + " dims, not " +
+                  std::to_string(indices.size()));
     int lanes = buffer->element.lanes;
     for (const Expr& i : indices) {
       if (!i) return fail("missing index into " + buffer->name);
@@ -60,7 +65,8 @@ class Verifier {
     }
     if (type.dtype != buffer->element.dtype || type.lanes != lanes)
       return fail("access to " + buffer->name + " of " + std::to_string(lanes) + " lanes has another type");
-    if (mask && (lanes == 1 || mask->type != Type{DType::Bool, lanes})) return fail("mask of another type on " + buffer->name);
+    if (mask && (lanes == 1 || mask->type != Type{DType::Bool, lanes}))
+      return fail("mask of another type on " + buffer->name);
     for (const Expr& i : indices) LOCUTION_RETURN_IF_ERROR(expr(i));
     return mask ? expr(mask) : Status::ok();
   }
@@ -70,11 +76,14 @@ class Verifier {
     if (!seen_.insert(e.get()).second) return Status::ok();
     switch (e->kind) {
       case ExprKind::IntImm:
-        if (isFloat(e->type.dtype) || e->type.lanes != 1 || wrapInt(e->type.dtype, as<IntImm>(e)->value) != as<IntImm>(e)->value)
+        if (isFloat(e->type.dtype) || e->type.lanes != 1 ||
+            wrapInt(e->type.dtype, as<IntImm>(e)->value) != as<IntImm>(e)->value)
           return fail("bad integer", e);
         return Status::ok();
-      case ExprKind::FloatImm: return isFloat(e->type.dtype) && e->type.lanes == 1 ? Status::ok() : fail("bad float", e);
-      case ExprKind::Var: return vars_.count(as<Var>(e)) ? Status::ok() : fail("variable " + as<Var>(e)->name + " is not defined here");
+      case ExprKind::FloatImm:
+        return isFloat(e->type.dtype) && e->type.lanes == 1 ? Status::ok() : fail("bad float", e);
+      case ExprKind::Var:
+        return vars_.count(as<Var>(e)) ? Status::ok() : fail("variable " + as<Var>(e)->name + " is not defined here");
       case ExprKind::Cast: {
         auto* n = as<Cast>(e);
         LOCUTION_RETURN_IF_ERROR(expr(n->value));
@@ -87,7 +96,8 @@ class Verifier {
         if (n->a->type != n->b->type) return fail("operands differ in type", e);
         DType result = isComparison(n->op) ? DType::Bool : n->a->type.dtype;
         if (e->type != Type{result, n->a->type.lanes}) return fail("operator of another type", e);
-        bool bits = n->op == BinaryOp::And || n->op == BinaryOp::Or || n->op == BinaryOp::Xor || n->op == BinaryOp::Shl || n->op == BinaryOp::Shr;
+        bool bits = n->op == BinaryOp::And || n->op == BinaryOp::Or || n->op == BinaryOp::Xor ||
+                    n->op == BinaryOp::Shl || n->op == BinaryOp::Shr;
         return bits && isFloat(n->a->type.dtype) ? fail("bitwise operator on floats", e) : Status::ok();
       }
       case ExprKind::Select: {
@@ -97,7 +107,8 @@ class Verifier {
         bool lanesFit = n->condition->type.lanes == 1 || n->condition->type.lanes == e->type.lanes;
         return n->condition->type.dtype == DType::Bool && lanesFit ? Status::ok() : fail("bad condition", e);
       }
-      case ExprKind::Load: return access(as<Load>(e)->buffer, as<Load>(e)->indices, as<Load>(e)->mask, e->type);
+      case ExprKind::Load:
+        return access(as<Load>(e)->buffer, as<Load>(e)->indices, as<Load>(e)->mask, e->type);
       case ExprKind::Ramp: {
         auto* n = as<Ramp>(e);
         LOCUTION_RETURN_IF_ERROR(expr(n->base));
@@ -111,13 +122,14 @@ class Verifier {
         LOCUTION_RETURN_IF_ERROR(expr(n->value));
         return n->value->type == Type{e->type.dtype, 1} && e->type.lanes > 1 ? Status::ok() : fail("bad broadcast", e);
       }
-      case ExprKind::Call: return callExpr(*as<Call>(e), e);
+      case ExprKind::Call:
+        return callExpr(*as<Call>(e), e);
       case ExprKind::VectorReduce: {
         auto* n = as<VectorReduce>(e);
         LOCUTION_RETURN_IF_ERROR(expr(n->value));
         int lanes = n->value->type.lanes;
-        bool op = n->op == BinaryOp::Add || n->op == BinaryOp::Mul || n->op == BinaryOp::Min || n->op == BinaryOp::Max ||
-                  n->op == BinaryOp::And || n->op == BinaryOp::Or;
+        bool op = n->op == BinaryOp::Add || n->op == BinaryOp::Mul || n->op == BinaryOp::Min ||
+                  n->op == BinaryOp::Max || n->op == BinaryOp::And || n->op == BinaryOp::Or;
         bool ok = op && lanes > 1 && (lanes & (lanes - 1)) == 0 && e->type == n->value->type.withLanes(1);
         return ok ? Status::ok() : fail("bad vector reduction", e);
       }
@@ -133,7 +145,8 @@ class Verifier {
 
   Status callExpr(const Call& n, const Expr& e) {
     const IntrinsicFacts* facts = findIntrinsic(n.name);
-    if (!facts || facts->arity != static_cast<int>(n.args.size())) return fail("no intrinsic " + n.name + " of that arity");
+    if (!facts || facts->arity != static_cast<int>(n.args.size()))
+      return fail("no intrinsic " + n.name + " of that arity");
     for (const Expr& a : n.args) {
       LOCUTION_RETURN_IF_ERROR(expr(a));
       if (a->type != n.args[0]->type) return fail("arguments differ in type", e);
@@ -141,12 +154,15 @@ class Verifier {
     Type in = n.args[0]->type, wanted = in;
     switch (facts->id) {
       case Intrinsic::I_isnan:
-      case Intrinsic::I_isinf: wanted.dtype = DType::Bool; break;
+      case Intrinsic::I_isinf:
+        wanted.dtype = DType::Bool;
+        break;
       case Intrinsic::I_bitcast:
         wanted.dtype = e->type.dtype;
         if (dtypeBits(in.dtype) != dtypeBits(e->type.dtype)) return fail("bitcast between widths", e);
         break;
-      default: break;
+      default:
+        break;
     }
     bool integers = facts->id == Intrinsic::I_not || facts->id == Intrinsic::I_popcount;
     bool any = facts->id == Intrinsic::I_abs || facts->id == Intrinsic::I_bitcast;
@@ -187,7 +203,8 @@ class Verifier {
         if (n->var->type != Type{DType::I64, 1}) return fail("loop variable " + n->var->name + " is not int64");
         int64_t extent = 0;
         bool constant = isConstInt(n->extent, &extent);
-        if (n->loop == LoopKind::Parallel && !outermost) return fail("parallel loop " + n->var->name + " is not the outermost");
+        if (n->loop == LoopKind::Parallel && !outermost)
+          return fail("parallel loop " + n->var->name + " is not the outermost");
         if (n->loop == LoopKind::Vector && inVector) return fail("vector loop " + n->var->name + " within another");
         if ((n->loop == LoopKind::Vector || n->loop == LoopKind::Unrolled) && (!constant || extent < 0))
           return fail("loop " + n->var->name + " needs a constant extent");
@@ -209,7 +226,8 @@ class Verifier {
         LOCUTION_RETURN_IF_ERROR(dims(*n->buffer));
         for (const Expr& d : n->buffer->dims)
           if (!isConstInt(d)) return fail("allocated buffer " + n->buffer->name + " has a dim that is no constant");
-        if (!buffers_.insert(n->buffer.get()).second) return fail("buffer " + n->buffer->name + " is allocated within itself");
+        if (!buffers_.insert(n->buffer.get()).second)
+          return fail("buffer " + n->buffer->name + " is allocated within itself");
         auto outer = std::move(seen_);
         seen_.clear();
         Status r = stmt(n->body, false, inVector);
