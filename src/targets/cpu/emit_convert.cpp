@@ -39,7 +39,7 @@ Format formatOf(DType type) {
 
 llvm::Value* Emitter::floatConstant(DType type, double value) {
   if (!isSmallFloat(type)) return floatOf(scalarType(type), value);
-  return intOf(scalarType(type), floatToSmallFloat(type, static_cast<float>(value), true));
+  return intOf(scalarType(type), floatToSmallFloat(type, static_cast<float>(value), false));
 }
 
 llvm::Value* Emitter::widen(llvm::Value* v, DType small) {

@@ -1,6 +1,7 @@
 // Values of expressions: dispatch, selects, ramps, masks, reductions across lanes. A node's value is kept while it holds: within
 // one statement, and within the branch or let that made it.
 #include "loop/build.h"
+#include "loop/scalar.h"
 #include "targets/cpu/emitter.h"
 
 namespace locution::targets::cpu {
@@ -190,13 +191,15 @@ llvm::Value* Emitter::emitReduce(const loop::VectorReduce& e) {
   DType type = e.value->type.dtype;
   int lanes = e.value->type.lanes;
   while (lanes > 1) {
-    if (lanes % 2 != 0) return fail("a reduction over lanes that are not a power of two", e.type);
-    lanes /= 2;
+    if (lanes % 2 != 0 && !loop::isIdempotent(e.op))
+      return fail("a reduction over lanes that are not a power of two", e.type);
+    int half = (lanes + 1) / 2;
     std::vector<int> low, high;
-    for (int i = 0; i < lanes; ++i) {
+    for (int i = 0; i < half; ++i) {
       low.push_back(i);
-      high.push_back(i + lanes);
+      high.push_back(i + half < lanes ? i + half : i);
     }
+    lanes = half;
     llvm::Value* a = lanes == 1 ? b_.CreateExtractElement(v, uint64_t{0}) : b_.CreateShuffleVector(v, low);
     llvm::Value* b = lanes == 1 ? b_.CreateExtractElement(v, uint64_t{1}) : b_.CreateShuffleVector(v, high);
     v = arith(e.op, type, a, b);

@@ -83,7 +83,7 @@ double cpuSeconds() {
 Result<double> timeOf(const codegen::KernelCompiler& compiler, const loop::Function& f, Tensor& in, Tensor& out) {
   LOCUTION_ASSIGN_OR_RETURN(auto code, compiler.compile(f));
   LOCUTION_ASSIGN_OR_RETURN(auto memory, runtime::CodeMemory::create(code.bytes));
-  auto entry = reinterpret_cast<runtime::KernelFunction>(memory->data());
+  auto entry = reinterpret_cast<runtime::KernelFunction>(reinterpret_cast<uintptr_t>(memory->data()));
   void* buffers[] = {in.raw(), out.raw()};
   runtime::KernelArgs args{buffers, &runtime::mathTable()};
   std::vector<double> seconds;
