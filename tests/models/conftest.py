@@ -1,0 +1,25 @@
+"""What the model tests share: the binary, the examples' engines, seeded inputs."""
+import os
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "examples"))
+
+FULL = os.environ.get("LOCUTION_FULL") == "1"
+
+
+@pytest.fixture(scope="session")
+def binary():
+    return os.environ.get("LOCUTION") or str(ROOT / "build" / "release" / "locution")
+
+
+def seeded(name, spec, seed):
+    """{input: array} for {input: (shape, kind)}; kind is randn or byte."""
+    rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
+    return {k: rng.standard_normal(shape).astype(np.float32) if kind == "randn" else rng.integers(0, 256, shape).astype(np.int32)
+            for k, (shape, kind) in spec.items()}

@@ -1,0 +1,72 @@
+"""Compiled files: the same bytes at any number of compile threads, the same bits at any number of run threads, memory in its bounds."""
+import json
+import subprocess
+from pathlib import Path
+
+import engines
+import networks
+import numpy as np
+import pytest
+
+
+def peak_bytes(command):
+    """VmHWM of the command, children included."""
+    code = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=2); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)"
+    done = subprocess.run([engines.sys.executable, "-c", code, *map(str, command)], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    path = tmp_path_factory.mktemp("network") / "residual.onnx"
+    networks.residual(path, image=64, width=32)
+    return path
+
+
+def compile_to(binary, model, output, *options):
+    subprocess.run([binary, "compile", model, "-o", output, "--shape", "x=1x3x64x64", *options], check=True, capture_output=True)
+    return Path(output).read_bytes()
+
+
+def test_compiling_twice_gives_the_same_bytes(binary, network, tmp_path):
+    one = compile_to(binary, network, tmp_path / "a.loc", "--jobs", "1")
+    assert one == compile_to(binary, network, tmp_path / "b.loc", "--jobs", "1")
+    assert one == compile_to(binary, network, tmp_path / "c.loc", "--jobs", "2")
+
+
+def test_a_machine_profile_decides_the_bytes(binary, network, tmp_path):
+    profile = tmp_path / "machine.txt"
+    subprocess.run([binary, "machine", "-o", profile], check=True, capture_output=True)
+    one = compile_to(binary, network, tmp_path / "a.loc", "--machine", profile)
+    assert one == compile_to(binary, network, tmp_path / "b.loc", "--machine", profile, "--jobs", "2")
+
+
+def test_a_run_gives_the_same_bits_every_time(binary, network, tmp_path):
+    compile_to(binary, network, tmp_path / "net.loc", "--threads", "2")
+    inputs = {"x": np.random.default_rng(0).standard_normal((1, 3, 64, 64)).astype(np.float32)}
+    first, *others = (engines.Locution(threads, binary).run(tmp_path / "net.loc", inputs) for threads in (1, 1, 2, 2, 3))
+    for other in others:
+        assert all(np.array_equal(a, b) for a, b in zip(first, other))
+
+
+def test_memory(binary, network, tmp_path):
+    weights = network.stat().st_size
+    assert peak_bytes([binary, "compile", network, "-o", tmp_path / "net.loc", "--shape", "x=1x3x64x64"]) <= 1.5 * weights + 300e6
+    report = tmp_path / "report.json"
+    subprocess.run([binary, "bench", tmp_path / "net.loc", "--duration", "0.1", "--warmup", "0", "--json", report], check=True, capture_output=True)
+    told = json.loads(report.read_text())
+    held = told["weight_bytes"] + told["arena_bytes"] + 4 * (3 * 64 * 64 + 10) + 60e6
+    assert told["peak_rss_bytes"] <= held
+    assert peak_bytes([binary, "run", tmp_path / "net.loc"]) <= held
+
+
+def test_the_runner_needs_neither_llvm_nor_protobuf(binary):
+    runner = Path(binary).parent / "locution-runner"
+    needed = subprocess.run(["ldd", runner], check=True, capture_output=True, text=True).stdout
+    assert "LLVM" not in needed and "protobuf" not in needed
+
+
+def test_verify_finds_all_kernels_equal(binary, network):
+    done = subprocess.run([binary, "verify", network, "--shape", "x=2x3x64x64"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "equal to the reference interpreter" in done.stdout
