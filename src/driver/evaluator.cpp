@@ -1,12 +1,14 @@
 #include "driver/evaluator.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "driver/kernels.h"
 #include "loop/interpreter.h"
 #include "loop/passes.h"
 #include "runtime/code_memory.h"
 #include "schedule/stages.h"
+#include "schedule/whole_bytes.h"
 
 namespace locution::driver {
 
@@ -58,10 +60,13 @@ Result<std::shared_ptr<const Evaluator::Compiled>> Evaluator::compile(const loop
     if (added) out->buffers.emplace_back(b->element.dtype, loop::extents(*b));
     return it->second;
   };
-  for (const loop::BufferRef& b : computation.inputs) numberOf(b);
-  for (const loop::BufferRef& b : computation.outputs) numberOf(b);
   loop::Computation fused = computation;
-  if (!computation.raw) fused = schedule::fuseStages(computation);
+  if (!computation.raw) {
+    schedule::writeWholeBytes(&fused);
+    fused = schedule::fuseStages(fused);
+  }
+  for (const loop::BufferRef& b : fused.inputs) numberOf(b);
+  for (const loop::BufferRef& b : fused.outputs) numberOf(b);
   auto addCall = [&](const loop::Function& f, std::vector<size_t> buffers) -> Status {
     LOCUTION_ASSIGN_OR_RETURN(codegen::KernelCode code, host_.compile(f));
     Compiled::Call call;
@@ -123,8 +128,19 @@ Result<std::vector<Tensor>> Evaluator::evaluate(const loop::Computation& computa
       return Status::ok();
     }));
   }
-  return std::vector<Tensor>(tensors.begin() + static_cast<long>(n),
-                             tensors.begin() + static_cast<long>(n + computation.outputs.size()));
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < computation.outputs.size(); ++i) {
+    Tensor& made = tensors[n + i];
+    const loop::Buffer& wanted = *computation.outputs[i];
+    if (made.dtype() != wanted.element.dtype) {
+      // The bytes of smaller elements.
+      Tensor packed(wanted.element.dtype, loop::extents(wanted));
+      std::memcpy(packed.raw(), made.raw(), packed.bytes());
+      made = std::move(packed);
+    }
+    results.push_back(std::move(made));
+  }
+  return results;
 }
 
 }  // namespace locution::driver

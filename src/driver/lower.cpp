@@ -8,6 +8,7 @@
 #include "loop/passes.h"
 #include "ops/contexts.h"
 #include "schedule/stages.h"
+#include "schedule/whole_bytes.h"
 #include "support/strings.h"
 
 namespace locution::driver {
@@ -72,11 +73,13 @@ class Lowering {
     const Node& node = g_.node(id);
     if (patternOf(node) != ops::Pattern::Alias) return false;
     const ValueType& type = g_.type(node.outputs[0]);
-    return type.kind == ValueKind::Tensor && type.dtype != DType::String && type.shape.isRanked() && type.shape.isStatic();
+    return type.kind == ValueKind::Tensor && type.dtype != DType::String && type.shape.isRanked() &&
+           type.shape.isStatic();
   }
 
   ValueId rootOf(ValueId v) const {
-    while (g_.value(v).producer.isValid() && !g_.value(v).isConstant() && isAlias(g_.value(v).producer)) v = g_.node(g_.value(v).producer).inputs[0];
+    while (g_.value(v).producer.isValid() && !g_.value(v).isConstant() && isAlias(g_.value(v).producer))
+      v = g_.node(g_.value(v).producer).inputs[0];
     return v;
   }
 
@@ -90,7 +93,8 @@ class Lowering {
       b.dtype = value.type.dtype;
       b.dims = dimsOf(value.type.shape);
       b.constant = value.constant;
-      b.dynamic = value.type.kind != ValueKind::Tensor || value.type.dtype == DType::String || !value.type.shape.isRanked() || !value.type.shape.isStatic();
+      b.dynamic = value.type.kind != ValueKind::Tensor || value.type.dtype == DType::String ||
+                  !value.type.shape.isRanked() || !value.type.shape.isStatic();
       if (b.constant.isValid() || isMainInput(root)) b.dynamic = false;
       out_.buffers.push_back(std::move(b));
     }
@@ -139,8 +143,13 @@ class Lowering {
   Status lowerHost(NodeId id) {
     const Node& node = g_.node(id);
     HostStep step{node.op, graph::describe(g_, id), hostops::serialiseAttrs(node.attrs), {}, {}};
-    for (ValueId v : node.inputs) step.inputs.push_back(v.isValid() ? HostStep::Operand{static_cast<int64_t>(bufferOf(v)), dimsOf(g_.type(v).shape)} : HostStep::Operand{});
-    for (ValueId v : node.outputs) step.outputs.push_back(v.isValid() ? HostStep::Operand{static_cast<int64_t>(bufferOf(v)), dimsOf(g_.type(v).shape)} : HostStep::Operand{});
+    for (ValueId v : node.inputs)
+      step.inputs.push_back(v.isValid() ? HostStep::Operand{static_cast<int64_t>(bufferOf(v)), dimsOf(g_.type(v).shape)}
+                                        : HostStep::Operand{});
+    for (ValueId v : node.outputs)
+      step.outputs.push_back(v.isValid()
+                                 ? HostStep::Operand{static_cast<int64_t>(bufferOf(v)), dimsOf(g_.type(v).shape)}
+                                 : HostStep::Operand{});
     out_.steps.push_back(std::move(step));
     return Status::ok();
   }
@@ -148,12 +157,13 @@ class Lowering {
   Status lowerKernel(NodeId id) {
     const Node& node = g_.node(id);
     const graph::Region& region = g_.region(node.regions[0]);
-    return lowerNodes(id, region.nodes, region.outputs, node.outputs, node.stringAttr("anchor", g_.node(region.nodes[0]).op));
+    return lowerNodes(id, region.nodes, region.outputs, node.outputs,
+                      node.stringAttr("anchor", g_.node(region.nodes[0]).op));
   }
 
   // `inner` are the values that the nodes make, `outer` those that the rest of the graph reads, one for one.
-  Status lowerNodes(NodeId owner, const std::vector<NodeId>& nodes, const std::vector<ValueId>& inner, const std::vector<ValueId>& outer,
-                    const std::string& anchor) {
+  Status lowerNodes(NodeId owner, const std::vector<NodeId>& nodes, const std::vector<ValueId>& inner,
+                    const std::vector<ValueId>& outer, const std::string& anchor) {
     ops::KernelBuffers buffers(g_);
     std::vector<loop::Stage> stages;
     std::vector<ops::IndexCheck> checks;
@@ -192,12 +202,17 @@ class Lowering {
     computation.name = name;
     for (const ops::IndexCheck& c : checks) {
       BufferIndex b = bufferOf(c.value);
-      if (!out_.buffers[b].constant.isValid()) out_.steps.push_back(CheckStep{b, c.low, c.high, graph::describe(g_, owner)});
+      if (!out_.buffers[b].constant.isValid())
+        out_.steps.push_back(CheckStep{b, c.low, c.high, graph::describe(g_, owner)});
     }
     if (!raw) inlineScalars(&computation, valueOf);
     for (const loop::BufferRef& b : computation.inputs)
       if (g_.value(rootOf(valueOf.at(b.get()))).isConstant()) computation.constants.push_back(b);
-    if (!raw) computation = schedule::fuseStages(computation);
+    if (!raw) {
+      for (const schedule::WholeBytes& w : schedule::writeWholeBytes(&computation))
+        valueOf[w.to.get()] = valueOf.at(w.from.get());
+      computation = schedule::fuseStages(computation);
+    }
     std::map<const loop::Buffer*, BufferIndex> temporaries;
     auto indexOf = [&](const loop::BufferRef& b) -> BufferIndex {
       auto known = valueOf.find(b.get());
@@ -230,8 +245,10 @@ class Lowering {
   void inlineScalars(loop::Computation* c, const std::map<const loop::Buffer*, ValueId>& valueOf) const {
     for (const loop::BufferRef& b : c->inputs) {
       const Tensor* t = g_.constant(rootOf(valueOf.at(b.get())));
-      if (!t || t->elements() != 1 || t->dtype() == DType::String || dtypeClass(t->dtype()) == DTypeClass::Complex) continue;
-      loop::Expr value = isFloat(t->dtype()) ? loop::floatImm(t->dtype(), t->elementAsDouble(0)) : loop::intImm(t->dtype(), t->elementAsInt(0));
+      if (!t || t->elements() != 1 || t->dtype() == DType::String || dtypeClass(t->dtype()) == DTypeClass::Complex)
+        continue;
+      loop::Expr value = isFloat(t->dtype()) ? loop::floatImm(t->dtype(), t->elementAsDouble(0))
+                                             : loop::intImm(t->dtype(), t->elementAsInt(0));
       auto make = [&](const loop::Load&) { return value; };
       for (loop::Stage& s : c->stages) {
         s.body = loop::replaceLoads(s.body, b.get(), make);

@@ -3,6 +3,7 @@
 #include "loop/build.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -61,8 +62,10 @@ Expr intImm(DType type, int64_t value) {
 
 Expr floatImm(DType type, double value) {
   LOCUTION_CHECK(isFloat(type));
-  return std::make_shared<FloatImm>(
-      type, value != value ? std::numeric_limits<double>::quiet_NaN() : roundFloat(type, value));
+  if (value != value) value = std::numeric_limits<double>::quiet_NaN();
+  // Only a cast saturates: an infinity that the type has stays one.
+  bool kept = std::isnan(value) || (std::isinf(value) && type == DType::F8E5M2);
+  return std::make_shared<FloatImm>(type, kept ? value : roundFloat(type, value));
 }
 
 Expr constant(DType type, double value) {
@@ -170,7 +173,7 @@ Expr broadcast(Expr value, int lanes) {
 
 Expr vectorReduce(BinaryOp op, Expr value) {
   if (value->type.lanes == 1) return value;
-  bool idempotent = op == BinaryOp::Min || op == BinaryOp::Max || op == BinaryOp::And || op == BinaryOp::Or;
+  bool idempotent = isIdempotent(op);
   LOCUTION_CHECK(idempotent || op == BinaryOp::Add || op == BinaryOp::Mul) << "no such vector reduction";
   if (auto* b = as<Broadcast>(value); b && idempotent) return b->value;
   return std::make_shared<VectorReduce>(op, std::move(value));

@@ -140,6 +140,7 @@ struct Call : ExprNode {
       : ExprNode(ExprKind::Call, t), name(std::move(n)), args(std::move(a)) {}
 };
 /// All lanes of a vector to one scalar by Add, Mul, Min, Max, And or Or, in pairs (lane i with lane i + lanes/2, and so on).
+/// Sums and products are over 2^n lanes; what pairs as you like (isIdempotent) may be over any number: a lane without a partner stays.
 struct VectorReduce : ExprNode {
   static constexpr ExprKind kKind = ExprKind::VectorReduce;
   BinaryOp op;

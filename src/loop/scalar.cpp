@@ -195,7 +195,8 @@ uint64_t wordToBits(DType type, Word value) {
     default:
       break;
   }
-  if (isFloat(type)) return floatToSmallFloat(type, static_cast<float>(value.f), true);
+  // A word holds a value of its type: an infinity stays one.
+  if (isFloat(type)) return floatToSmallFloat(type, static_cast<float>(value.f), false);
   int bits = dtypeBits(type);
   return bits == 64 ? static_cast<uint64_t>(value.i) : static_cast<uint64_t>(value.i) & ((uint64_t{1} << bits) - 1);
 }

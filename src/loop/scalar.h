@@ -51,6 +51,10 @@ Word bitsToWord(DType type, uint64_t bits);
 inline bool isComparison(BinaryOp op) {
   return op == BinaryOp::Eq || op == BinaryOp::Ne || op == BinaryOp::Lt || op == BinaryOp::Le;
 }
+/// Taking a lane twice changes nothing.
+inline bool isIdempotent(BinaryOp op) {
+  return op == BinaryOp::Min || op == BinaryOp::Max || op == BinaryOp::And || op == BinaryOp::Or;
+}
 inline bool isCommutative(BinaryOp op) {
   return op == BinaryOp::Add || op == BinaryOp::Mul || op == BinaryOp::Min || op == BinaryOp::Max ||
          op == BinaryOp::And || op == BinaryOp::Or || op == BinaryOp::Xor || op == BinaryOp::Eq || op == BinaryOp::Ne;

@@ -130,7 +130,8 @@ class Verifier {
         int lanes = n->value->type.lanes;
         bool op = n->op == BinaryOp::Add || n->op == BinaryOp::Mul || n->op == BinaryOp::Min ||
                   n->op == BinaryOp::Max || n->op == BinaryOp::And || n->op == BinaryOp::Or;
-        bool ok = op && lanes > 1 && (lanes & (lanes - 1)) == 0 && e->type == n->value->type.withLanes(1);
+        bool powerOfTwo = (lanes & (lanes - 1)) == 0;
+        bool ok = op && lanes > 1 && (powerOfTwo || isIdempotent(n->op)) && e->type == n->value->type.withLanes(1);
         return ok ? Status::ok() : fail("bad vector reduction", e);
       }
       case ExprKind::LetExpr: {

@@ -67,6 +67,7 @@ TEST_F(Verify, Types) {
             std::string::npos);
   EXPECT_NE(stored(std::make_shared<VectorReduce>(BinaryOp::Add, broadcast(one, 3))).find("vector reduction"),
             std::string::npos);
+  EXPECT_EQ(stored(std::make_shared<VectorReduce>(BinaryOp::Max, broadcast(one, 3))), "");
   EXPECT_NE(stored(std::make_shared<Cast>(f32, broadcast(index(1), 4))).find("changes lanes"), std::string::npos);
   EXPECT_NE(problem(std::make_shared<Store>(out, std::vector<Expr>{index(0)}, broadcast(one, 4), nullptr))
                 .find("another type"),

@@ -112,6 +112,35 @@ TEST(Kernels, NanReachesTheMaximumAndTailsDont) {
   }
 }
 
+TEST(Kernels, LargestOfAnyNumberOfLanes) {
+  for (const TargetSpec& target : runnableTargets()) {
+    for (int lanes : {3, 5, 6, 7, 12}) {
+      auto in = loop::makeBuffer("in", {DType::I32, 1}, {16}), out = loop::makeBuffer("out", {DType::I32, 1}, {1});
+      Expr row = loop::load(in, {loop::ramp(loop::index(0), loop::index(1), lanes)});
+      loop::Function f{
+          "largest", {in, out}, 1, loop::store(out, {loop::index(0)}, loop::vectorReduce(BinaryOp::Max, row))};
+      for (int at = 0; at < lanes; ++at) {
+        std::vector<Tensor> params = {Tensor(DType::I32, {16}), Tensor(DType::I32, {1})};
+        params[0].setElementInt(at, 9);
+        params[0].setElementInt(lanes, 10);  // beyond the lanes
+        ASSERT_TRUE(runKernel(target, f, params));
+        EXPECT_EQ(params[1].elementAsInt(0), 9) << target.cpu << " " << lanes << " " << at;
+      }
+    }
+  }
+}
+
+TEST(Kernels, ConstantInfinityOfAnEightBitFloat) {
+  for (const TargetSpec& target : runnableTargets()) {
+    auto out = loop::makeBuffer("out", {DType::F8E5M2, 1}, {1});
+    Expr infinity = loop::bitcast(DType::F8E5M2, loop::intImm(DType::U8, 0x7c));
+    loop::Function f{"infinity", {out}, 1, loop::store(out, {loop::index(0)}, infinity)};
+    std::vector<Tensor> params = {Tensor(DType::F8E5M2, {1})};
+    ASSERT_TRUE(runKernel(target, f, params));
+    EXPECT_EQ(params[0].elementBits(0), 0x7cu) << target.cpu;
+  }
+}
+
 TEST(Kernels, OutputMayLieOnAnInputOfItsSize) {
   for (const TargetSpec& target : runnableTargets()) {
     loop::Function f = elementwise(target, DType::F32, 100, [](Expr v) { return v * v + v; });
