@@ -22,7 +22,8 @@ using Clock = std::chrono::steady_clock;
 
 class Builder {
  public:
-  Builder(Lowered lowered, const BuildInputs& in) : l_(std::move(lowered)), in_(in), exe_(std::make_shared<Executable>()) {}
+  Builder(Lowered lowered, const BuildInputs& in)
+      : l_(std::move(lowered)), in_(in), exe_(std::make_shared<Executable>()) {}
 
   Result<std::shared_ptr<Executable>> run() {
     exe_->target = in_.compiler->target();
@@ -40,14 +41,14 @@ class Builder {
   // A kernel that runs, with what it was scheduled to.
   struct Call {
     uint64_t key = 0;
-    size_t code = 0;                    ///< index into codes_
-    std::vector<int64_t> buffers;       ///< of its params; -1 - k: packed constant k
+    size_t code = 0;               ///< index into codes_
+    std::vector<int64_t> buffers;  ///< of its params; -1 - k: packed constant k
   };
   struct PackedConstant {
     BufferIndex source;
     loop::Computation computation;
     Tensor tensor;
-    int32_t index = -1;                 ///< in exe_->constants
+    int32_t index = -1;  ///< in exe_->constants
   };
 
   template <typename F>
@@ -64,7 +65,8 @@ class Builder {
     std::vector<std::pair<uint64_t, const loop::Computation*>> fresh;
     for (const loop::Computation* c : todo) {
       uint64_t key = kernelKey(*c);
-      if (!scheduled_.count(key) && std::none_of(fresh.begin(), fresh.end(), [&](auto& f) { return f.first == key; })) fresh.emplace_back(key, c);
+      if (!scheduled_.count(key) && std::none_of(fresh.begin(), fresh.end(), [&](auto& f) { return f.first == key; }))
+        fresh.emplace_back(key, c);
     }
     std::vector<ScheduledKernel> results(fresh.size());
     LOCUTION_RETURN_IF_ERROR(parallelTasks(fresh.size(), in_.jobs, [&](size_t i) -> Status {
@@ -122,13 +124,14 @@ class Builder {
         KernelStep copy{pack, {source}, {target}, "Pack"};
         copy.computation.name = k->computation.name + ".pack";
         Call call{kernelKey(pack), 0, {}};
-        for (const Param& q : scheduled_.at(call.key).params) call.buffers.push_back(static_cast<int64_t>(q.kind == Param::Kind::Input ? source : target));
+        for (const Param& q : scheduled_.at(call.key).params)
+          call.buffers.push_back(static_cast<int64_t>(q.kind == Param::Kind::Input ? source : target));
         calls_.push_back(std::move(call));
         steps.push_back(std::move(copy));
       }
       Call call{kernelKey(k->computation), 0, {}};
       for (const Param& q : sk.params)
-        call.buffers.push_back(q.kind == Param::Kind::Packed   ? packed[q.index]
+        call.buffers.push_back(q.kind == Param::Kind::Packed  ? packed[q.index]
                                : q.kind == Param::Kind::Input ? static_cast<int64_t>(k->inputs[q.index])
                                                               : static_cast<int64_t>(k->outputs[q.index]));
       calls_.push_back(std::move(call));
@@ -163,7 +166,9 @@ class Builder {
       if (!code.isOk()) return code.status().withContext("kernel " + functions[i]->name);
       codes_[i] = std::move(*code);
       size_t finished = ++done;
-      if (in_.progress) in_.progress("compiling kernels", 0.35 + 0.5 * static_cast<double>(finished) / static_cast<double>(functions.size()));
+      if (in_.progress)
+        in_.progress("compiling kernels",
+                     0.35 + 0.5 * static_cast<double>(finished) / static_cast<double>(functions.size()));
       return Status::ok();
     }));
     offsets_.resize(codes_.size());
@@ -289,13 +294,15 @@ class Builder {
     auto [it, added] = packedSlots_.emplace(k, SlotId{static_cast<int32_t>(exe_->slots.size())});
     if (added) {
       const Tensor& t = exe_->constants[static_cast<size_t>(packs_[k].index)];
-      exe_->slots.push_back({t.dtype(), t.dims(), SlotSpace::Constant, packs_[k].index, 0, l_.buffers[packs_[k].source].name + ".packed"});
+      exe_->slots.push_back({t.dtype(), t.dims(), SlotSpace::Constant, packs_[k].index, 0,
+                             l_.buffers[packs_[k].source].name + ".packed"});
     }
     return it->second;
   }
 
   void writePorts() {
-    for (const PortInfo& p : l_.inputs) exe_->inputs.push_back({p.name, p.dtype, p.dims, slot(p.buffer, p.dims), p.kind});
+    for (const PortInfo& p : l_.inputs)
+      exe_->inputs.push_back({p.name, p.dtype, p.dims, slot(p.buffer, p.dims), p.kind});
     for (size_t i = 0; i < l_.outputs.size(); ++i) {
       const PortInfo& p = l_.outputs[i];
       SlotId id;
@@ -327,21 +334,26 @@ class Builder {
         run.kernel = static_cast<int32_t>(exe_->kernels.size());
         for (int64_t b : call.buffers) {
           run.buffers.push_back(b < 0 ? packedSlot(static_cast<size_t>(-1 - b)) : slot(static_cast<size_t>(b)));
-          info.bytes += b < 0 ? static_cast<double>(exe_->constants[static_cast<size_t>(packs_[static_cast<size_t>(-1 - b)].index)].bytes())
-                              : static_cast<double>(l_.buffers[static_cast<size_t>(b)].bytes());
+          info.bytes +=
+              b < 0 ? static_cast<double>(
+                          exe_->constants[static_cast<size_t>(packs_[static_cast<size_t>(-1 - b)].index)].bytes())
+                    : static_cast<double>(l_.buffers[static_cast<size_t>(b)].bytes());
         }
         exe_->kernels.push_back(std::move(info));
         exe_->instructions.emplace_back(std::move(run));
       } else if (const auto* h = std::get_if<HostStep>(&l_.steps[i])) {
         runtime::RunHostOp run{h->op, h->node, h->attrs, {}, {}};
-        for (const auto& o : h->inputs) run.inputs.push_back(o.buffer < 0 ? SlotId{} : slot(static_cast<size_t>(o.buffer), o.dims));
-        for (const auto& o : h->outputs) run.outputs.push_back(o.buffer < 0 ? SlotId{} : slot(static_cast<size_t>(o.buffer), o.dims));
+        for (const auto& o : h->inputs)
+          run.inputs.push_back(o.buffer < 0 ? SlotId{} : slot(static_cast<size_t>(o.buffer), o.dims));
+        for (const auto& o : h->outputs)
+          run.outputs.push_back(o.buffer < 0 ? SlotId{} : slot(static_cast<size_t>(o.buffer), o.dims));
         exe_->instructions.emplace_back(std::move(run));
       } else if (const auto* c = std::get_if<CheckStep>(&l_.steps[i])) {
         exe_->instructions.emplace_back(runtime::CheckRange{slot(c->buffer), c->low, c->high, c->node});
       } else if (const auto* copy = std::get_if<CopyStep>(&l_.steps[i])) {
         const PortInfo& p = l_.outputs[static_cast<size_t>(copy->output)];
-        exe_->instructions.emplace_back(runtime::CopySlot{slot(copy->from, p.dims), exe_->outputs[static_cast<size_t>(copy->output)].slot});
+        exe_->instructions.emplace_back(
+            runtime::CopySlot{slot(copy->from, p.dims), exe_->outputs[static_cast<size_t>(copy->output)].slot});
       }
     }
   }
@@ -363,6 +375,8 @@ class Builder {
 
 }  // namespace
 
-Result<std::shared_ptr<Executable>> buildExecutable(Lowered lowered, const BuildInputs& in) { return Builder(std::move(lowered), in).run(); }
+Result<std::shared_ptr<Executable>> buildExecutable(Lowered lowered, const BuildInputs& in) {
+  return Builder(std::move(lowered), in).run();
+}
 
 }  // namespace locution::driver

@@ -1,5 +1,6 @@
 #include "driver/compiler.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include "driver/pipeline.h"
 #include "driver/prepare.h"
 #include "frontend/onnx/onnx_importer.h"
+#include "hostops/attrs.h"
 #include "targets/cpu/cpu_target.h"
 
 namespace locution::driver {
@@ -46,8 +48,7 @@ Result<TargetSpec> resolveTarget(const CompileOptions& options) {
   return target;
 }
 
-Session::Session(const CompileOptions& options, TargetSpec target)
-    : options_(options), target_(std::move(target)) {}
+Session::Session(const CompileOptions& options, TargetSpec target) : options_(options), target_(std::move(target)) {}
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::create(const CompileOptions& options) {
@@ -75,7 +76,9 @@ Status Session::optimise(graph::Graph& graph) {
   passes::PassContext context;
   context.target = &target_;
   context.foldCapBytes = options_.foldCapBytes;
-  context.evaluate = [this](const loop::Computation& c, const std::vector<Tensor>& inputs) { return evaluator_->evaluate(c, inputs); };
+  context.evaluate = [this](const loop::Computation& c, const std::vector<Tensor>& inputs) {
+    return evaluator_->evaluate(c, inputs);
+  };
   Status s = runPipeline(graph, context, passOptions());
   warnings_.insert(warnings_.end(), context.warnings.begin(), context.warnings.end());
   return s;
@@ -84,7 +87,7 @@ Status Session::optimise(graph::Graph& graph) {
 Result<graph::Graph> Session::load(const std::string& path) {
   LOCUTION_ASSIGN_OR_RETURN(frontend::ImportedModel model, frontend::importModel(path));
   for (const std::string& w : model.warnings) warnings_.push_back(path + ": " + w);
-  Status s = specialiseInputs(model.graph, options_);
+  Status s = specialise(model.graph);
   if (!s.isOk()) return s.withContext(path);
   return std::move(model.graph);
 }
@@ -109,6 +112,12 @@ Result<Compiled> Session::compile(graph::Graph graph, const Progress& progress) 
   in.progress = progress;
   in.times = &out.times;
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<runtime::Executable> exe, buildExecutable(std::move(lowered), in));
+  for (runtime::Port& port : exe->inputs)
+    if (std::find(frozen_.begin(), frozen_.end(), port.name) != frozen_.end()) {
+      hostops::ByteWriter bytes;
+      hostops::writeTensor(bytes, options_.inputValues.at(port.name));
+      port.required = bytes.take();
+    }
   exe->modelName = name;
   exe->metadata = std::move(metadata);
   exe->compilerVersion = compilerVersion();
@@ -133,8 +142,7 @@ Result<Compiled> compileModel(const std::string& path, const CompileOptions& opt
 
 Result<Compiled> compileGraph(graph::Graph graph, const CompileOptions& options, const Progress& progress) {
   LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::create(options));
-  Status s = specialiseInputs(graph, options);
-  if (!s.isOk()) return s;
+  LOCUTION_RETURN_IF_ERROR(session->specialise(graph));
   return session->compile(std::move(graph), progress);
 }
 

@@ -28,7 +28,8 @@ loop::Function rawFunction(const loop::Computation& c) {
 
 }  // namespace
 
-Result<ScheduledKernel> scheduleKernel(const loop::Computation& computation, const generator::Scheduler& scheduler, const TargetSpec& target) {
+Result<ScheduledKernel> scheduleKernel(const loop::Computation& computation, const generator::Scheduler& scheduler,
+                                       const TargetSpec& target) {
   ScheduledKernel out;
   std::vector<schedule::PackedOperand> packs;
   if (computation.raw) {
@@ -38,8 +39,9 @@ Result<ScheduledKernel> scheduleKernel(const loop::Computation& computation, con
     out.sentence = plan.str();
     auto lowered = schedule::apply(computation, plan);
     if (auto* error = std::get_if<schedule::ApplyError>(&lowered)) {
-      LOCUTION_CHECK(false) << "the scheduler " << scheduler.name() << " wrote an illegal plan (" << schedule::reasonText(error->reason) << ", step "
-                            << error->step << "): " << out.sentence << "\n"
+      LOCUTION_CHECK(false) << "the scheduler " << scheduler.name() << " wrote an illegal plan ("
+                            << schedule::reasonText(error->reason) << ", step " << error->step << "): " << out.sentence
+                            << "\n"
                             << loop::print(computation);
     }
     auto& l = std::get<schedule::Lowered>(lowered);
@@ -87,7 +89,9 @@ Status parallelTasks(size_t count, int jobs, const std::function<Status(size_t)>
       if (!results[i].isOk()) failed = true;
     }
   };
-  size_t threads = std::min(count, static_cast<size_t>(jobs > 0 ? jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))));
+  size_t threads = std::min(
+      count,
+      static_cast<size_t>(jobs > 0 ? jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))));
   std::vector<std::thread> pool;
   for (size_t t = 1; t < threads; ++t) pool.emplace_back(work);
   work();

@@ -23,13 +23,14 @@ struct Param {
 struct ScheduledKernel {
   loop::Function function;
   std::vector<Param> params;
-  std::vector<size_t> packSources;                    ///< input index of each packed operand
+  std::vector<size_t> packSources;  ///< input index of each packed operand
   std::vector<loop::Computation> packComputations;
   std::string sentence;
 };
 
 /// Applies the scheduler's plan (or takes raw loops as they are); verifies the loops. Deterministic.
-Result<ScheduledKernel> scheduleKernel(const loop::Computation& computation, const generator::Scheduler& scheduler, const TargetSpec& target);
+Result<ScheduledKernel> scheduleKernel(const loop::Computation& computation, const generator::Scheduler& scheduler,
+                                       const TargetSpec& target);
 
 /// Of the computation's meaning, its inputs' order and which are constant: equal keys may share a ScheduledKernel.
 uint64_t kernelKey(const loop::Computation& computation);

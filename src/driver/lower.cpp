@@ -5,6 +5,7 @@
 #include <set>
 
 #include "hostops/attrs.h"
+#include "hostops/host_op.h"
 #include "loop/passes.h"
 #include "ops/contexts.h"
 #include "schedule/stages.h"
@@ -136,8 +137,22 @@ class Lowering {
         if (isAlias(id)) return Status::ok();
         return lowerHost(id);
       default:
+        if (needsHost(node)) return lowerHost(id);
         return lowerNodes(id, {id}, node.outputs, node.outputs, node.op);
     }
+  }
+
+  // Strings, and shapes that only a run tells, are no matter for loops; a host operator may know them.
+  bool needsHost(const Node& node) const {
+    if (!hostops::findHostOp(node.op)) return false;
+    auto odd = [&](ValueId v) {
+      if (!v.isValid()) return false;
+      const ValueType& type = g_.type(v);
+      return type.kind != ValueKind::Tensor || type.dtype == DType::String || !type.shape.isRanked() ||
+             !type.shape.isStatic();
+    };
+    return std::any_of(node.inputs.begin(), node.inputs.end(), odd) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(), odd);
   }
 
   Status lowerHost(NodeId id) {

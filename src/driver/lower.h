@@ -18,10 +18,10 @@ using BufferIndex = size_t;
 struct StepBuffer {
   std::string name;
   DType dtype = DType::F32;
-  std::vector<int64_t> dims;  ///< -1: known at run time only
-  Tensor constant;            ///< valid: a constant
+  std::vector<int64_t> dims;        ///< -1: known at run time only
+  Tensor constant;                  ///< valid: a constant
   int32_t input = -1, output = -1;  ///< index of the model input it is, of the model output it is written to
-  bool dynamic = false;       ///< allocated by the host operator that writes it
+  bool dynamic = false;             ///< allocated by the host operator that writes it
   int64_t bytes() const;
 };
 

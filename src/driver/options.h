@@ -13,14 +13,14 @@
 namespace locution::driver {
 
 struct CompileOptions {
-  std::string triple;                       ///< empty: the host's
-  std::string cpu = "native";               ///< LLVM's name
-  std::string machineFile;                  ///< a profile written by `locution machine`; empty: built-in values
-  int threads = 1;                          ///< what is compiled for
-  int jobs = 0;                             ///< compile threads; 0: all cores. Never changes the result
+  std::string triple;          ///< empty: the host's
+  std::string cpu = "native";  ///< LLVM's name
+  std::string machineFile;     ///< a profile written by `locution machine`; empty: built-in values
+  int threads = 1;             ///< what is compiled for
+  int jobs = 0;                ///< compile threads; 0: all cores. Never changes the result
   std::string scheduler = "baseline";
-  std::map<std::string, Shape> inputShapes;    ///< specialises dynamic inputs
-  std::map<std::string, Tensor> inputValues;   ///< for inputs whose values decide shapes
+  std::map<std::string, Shape> inputShapes;   ///< specialises dynamic inputs
+  std::map<std::string, Tensor> inputValues;  ///< for inputs whose values decide shapes
   int64_t foldCapBytes = int64_t{64} << 20;
   std::set<std::string, std::less<>> disabledPasses;
   std::set<std::string, std::less<>> dumpAfter;

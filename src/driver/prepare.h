@@ -16,7 +16,8 @@ namespace locution::driver {
 
 /// Gives dynamic inputs the shapes, and inputs whose values decide shapes the values, that the options hold. Errors: an unknown
 /// input, a shape that doesn't fit, a dim or a value that is still open (all of them named).
-Status specialiseInputs(graph::Graph& graph, const CompileOptions& options);
+/// `frozen` takes the names of inputs whose values are compiled in.
+Status specialiseInputs(graph::Graph& graph, const CompileOptions& options, std::vector<std::string>* frozen);
 
 class Session {
  public:
@@ -25,6 +26,8 @@ class Session {
 
   /// Imports and specialises; the message of an error starts with the file.
   Result<graph::Graph> load(const std::string& path);
+  /// For a graph from elsewhere: what `load` does after importing.
+  Status specialise(graph::Graph& graph) { return specialiseInputs(graph, options_, &frozen_); }
   /// Runs the pass pipeline.
   Status optimise(graph::Graph& graph);
   Result<Compiled> compile(graph::Graph graph, const Progress& progress);
@@ -47,7 +50,7 @@ class Session {
   std::unique_ptr<generator::Scheduler> packer_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<passes::PassTiming> timings_;
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_, frozen_;
 };
 
 }  // namespace locution::driver

@@ -20,11 +20,21 @@ std::string slotText(const runtime::Executable& e, runtime::SlotId id) {
   for (int64_t d : s.dims) dims.push_back(d < 0 ? "?" : std::to_string(d));
   std::string place;
   switch (s.space) {
-    case runtime::SlotSpace::Arena: place = "arena+" + std::to_string(s.offset); break;
-    case runtime::SlotSpace::Constant: place = "constant " + std::to_string(s.index); break;
-    case runtime::SlotSpace::Input: place = "input " + std::to_string(s.index); break;
-    case runtime::SlotSpace::Output: place = "output " + std::to_string(s.index); break;
-    case runtime::SlotSpace::Dynamic: place = "dynamic"; break;
+    case runtime::SlotSpace::Arena:
+      place = "arena+" + std::to_string(s.offset);
+      break;
+    case runtime::SlotSpace::Constant:
+      place = "constant " + std::to_string(s.index);
+      break;
+    case runtime::SlotSpace::Input:
+      place = "input " + std::to_string(s.index);
+      break;
+    case runtime::SlotSpace::Output:
+      place = "output " + std::to_string(s.index);
+      break;
+    case runtime::SlotSpace::Dynamic:
+      place = "dynamic";
+      break;
   }
   return s.name + " " + std::string(dtypeName(s.dtype)) + "[" + join(dims, "x") + "] @ " + place;
 }
@@ -43,18 +53,20 @@ const std::vector<std::string>& showStages() {
 }
 
 std::string showMemory(const runtime::Executable& e) {
-  std::string out = "arena " + std::to_string(e.arenaBytes) + " bytes, constants " + std::to_string(e.weightBytes()) + " bytes, code " +
-                    std::to_string(e.code.size()) + " bytes\n";
+  std::string out = "arena " + std::to_string(e.arenaBytes) + " bytes, constants " + std::to_string(e.weightBytes()) +
+                    " bytes, code " + std::to_string(e.code.size()) + " bytes\n";
   for (size_t i = 0; i < e.instructions.size(); ++i) {
     out += std::to_string(i) + ": ";
     const runtime::Instruction& instruction = e.instructions[i];
     if (const auto* k = std::get_if<runtime::RunKernel>(&instruction)) {
       const runtime::KernelInfo& info = e.kernels[static_cast<size_t>(k->kernel)];
-      out += "kernel " + info.name + " x" + std::to_string(info.parallelExtent) + " (" + slotsText(e, k->buffers) + ")\n";
+      out +=
+          "kernel " + info.name + " x" + std::to_string(info.parallelExtent) + " (" + slotsText(e, k->buffers) + ")\n";
     } else if (const auto* h = std::get_if<runtime::RunHostOp>(&instruction)) {
       out += "host " + h->op + " (" + slotsText(e, h->inputs) + ") -> (" + slotsText(e, h->outputs) + ")\n";
     } else if (const auto* c = std::get_if<runtime::CheckRange>(&instruction)) {
-      out += "check " + slotText(e, c->slot) + " in [" + std::to_string(c->low) + ", " + std::to_string(c->high) + "]\n";
+      out +=
+          "check " + slotText(e, c->slot) + " in [" + std::to_string(c->low) + ", " + std::to_string(c->high) + "]\n";
     } else if (const auto* copy = std::get_if<runtime::CopySlot>(&instruction)) {
       out += "copy " + slotText(e, copy->from) + " -> " + slotText(e, copy->to) + "\n";
     }
@@ -62,7 +74,8 @@ std::string showMemory(const runtime::Executable& e) {
   return out;
 }
 
-Result<std::string> showModel(const std::string& path, const CompileOptions& options, const std::string& stage, const std::string& kernel) {
+Result<std::string> showModel(const std::string& path, const CompileOptions& options, const std::string& stage,
+                              const std::string& kernel) {
   const auto& stages = showStages();
   if (std::find(stages.begin(), stages.end(), stage) == stages.end())
     return Status::error("--stage " + stage + ": there are " + join(stages, ", "));
@@ -83,15 +96,18 @@ Result<std::string> showModel(const std::string& path, const CompileOptions& opt
   for (const Step& step : lowered->steps) {
     const auto* k = std::get_if<KernelStep>(&step);
     if (!k || k->computation.name.find(kernel) == std::string::npos) continue;
-    LOCUTION_ASSIGN_OR_RETURN(ScheduledKernel scheduled, scheduleKernel(k->computation, session->scheduler(), session->target()));
+    LOCUTION_ASSIGN_OR_RETURN(ScheduledKernel scheduled,
+                              scheduleKernel(k->computation, session->scheduler(), session->target()));
     if (stage == "loops") {
-      out += loop::print(k->computation) + "plan: " + scheduled.sentence + "\n" + loop::print(scheduled.function) + "\n";
+      out +=
+          loop::print(k->computation) + "plan: " + scheduled.sentence + "\n" + loop::print(scheduled.function) + "\n";
     } else {
       LOCUTION_ASSIGN_OR_RETURN(std::string text, session->compiler().show(scheduled.function, stage));
       out += "; kernel " + k->computation.name + "\n" + text + "\n";
     }
   }
-  if (out.empty() && !kernel.empty()) return Status::error("--kernel " + kernel + ": no kernel has a name that contains this");
+  if (out.empty() && !kernel.empty())
+    return Status::error("--kernel " + kernel + ": no kernel has a name that contains this");
   return out;
 }
 

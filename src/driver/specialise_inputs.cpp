@@ -7,7 +7,7 @@
 
 namespace locution::driver {
 
-Status specialiseInputs(graph::Graph& graph, const CompileOptions& options) {
+Status specialiseInputs(graph::Graph& graph, const CompileOptions& options, std::vector<std::string>* frozenNames) {
   graph::Patch patch(graph);
   std::vector<graph::ValueId> frozen;
   LOCUTION_RETURN_IF_ERROR(passes::specialise(patch, options.inputShapes, options.inputValues, &frozen));
@@ -18,6 +18,7 @@ Status specialiseInputs(graph::Graph& graph, const CompileOptions& options) {
   if (!open.empty())
     return Status::error("the values of input" + std::string(open.size() > 1 ? "s " : " ") + join(open, ", ") +
                          " decide shapes: give them as files (--input NAME=FILE, or --value NAME=FILE for compile)");
+  for (graph::ValueId v : frozen) frozenNames->push_back(graph.value(v).name);
   return Status::ok();
 }
 

@@ -181,6 +181,26 @@ struct Context::Impl {
                          ", but is " + given);
   }
 
+  // An input whose value decided shapes when the model was compiled.
+  static Status checkRequired(const Port& port, const Tensor& given) {
+    if (port.required.empty()) return Status::ok();
+    hostops::ByteReader in(port.required);
+    Tensor wanted = hostops::readTensor(in);
+    if (!wanted.isValid()) return Status::error("the value required of input " + quoted(port.name) + " makes no sense");
+    if (wanted.identical(given)) return Status::ok();
+    return Status::error("input " + quoted(port.name) + " decides shapes and was compiled in as " +
+                         elementsText(wanted) + "; to run with " + elementsText(given) + ", compile again");
+  }
+  static std::string elementsText(const Tensor& t) {
+    std::vector<std::string> parts;
+    for (int64_t i = 0; i < std::min<int64_t>(t.elements(), 8); ++i) {
+      std::string number = std::to_string(t.elementAsDouble(i));
+      parts.push_back(isFloat(t.dtype()) ? number : std::to_string(t.elementAsInt(i)));
+    }
+    if (t.elements() > 8) parts.push_back("...");
+    return "[" + join(parts, ", ") + "]";
+  }
+
   Status setInput(size_t index, HostValue value) {
     if (index >= exe.inputs.size())
       return Status::error("there is no input " + std::to_string(index) + ": the model has " +
@@ -188,6 +208,7 @@ struct Context::Impl {
     const Port& port = exe.inputs[index];
     if (port.kind == ValueKind::Tensor || (port.kind == ValueKind::Optional && value.isTensor())) {
       LOCUTION_RETURN_IF_ERROR(checkPort(port, value.tensor, "input"));
+      LOCUTION_RETURN_IF_ERROR(checkRequired(port, value.tensor));
     } else if (port.kind == ValueKind::Sequence && !value.isSequence()) {
       return Status::error("input " + quoted(port.name) + " must be a sequence");
     } else if (value.isSequence() && value.dtype != port.dtype) {

@@ -80,6 +80,8 @@ struct Port {
   std::vector<int64_t> dims;  ///< -1: known at run time only (outputs)
   SlotId slot;
   ValueKind kind = ValueKind::Tensor;
+  /// Not empty: the value that was compiled in, serialised (hostops::writeTensor): an input that decided shapes takes no other.
+  std::string required = {};
 };
 
 /// Pages of machine code, made executable once and then immutable.

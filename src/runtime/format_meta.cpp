@@ -69,6 +69,7 @@ void walk(S& s, T& port) requires std::is_same_v<std::remove_const_t<T>, Port> {
   s.numbers(port.dims);
   s.id(port.slot);
   s.enumerator(port.kind, static_cast<int>(ValueKind::Optional) + 1);
+  s.text(port.required);
 }
 template <typename S, typename T>
 void walk(S& s, T& slot) requires std::is_same_v<std::remove_const_t<T>, Slot> {

@@ -70,3 +70,22 @@ def test_verify_finds_all_kernels_equal(binary, network):
     done = subprocess.run([binary, "verify", network, "--shape", "x=2x3x64x64"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "equal to the reference interpreter" in done.stdout
+
+
+def test_an_input_that_decides_shapes_takes_no_other_value(binary, tmp_path):
+    import onnx
+    from onnx import TensorProto, helper
+    graph = helper.make_graph([helper.make_node("Reshape", ["x", "shape"], ["y"])], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [6]), helper.make_tensor_value_info("shape", TensorProto.INT64, [2])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "reshape.onnx")
+    np.save(tmp_path / "one.npy", np.array([2, 3]))
+    np.save(tmp_path / "other.npy", np.array([3, 2]))
+    call = lambda *arguments: subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True)
+    assert "'shape'" in call("compile", tmp_path / "reshape.onnx", "-o", tmp_path / "r.loc").stderr
+    assert call("compile", tmp_path / "reshape.onnx", "-o", tmp_path / "r.loc", "--value", f"shape={tmp_path / 'one.npy'}").returncode == 0
+    assert call("run", tmp_path / "r.loc").returncode == 0
+    assert call("run", tmp_path / "r.loc", "--input", f"shape={tmp_path / 'one.npy'}").returncode == 0
+    wrong = call("run", tmp_path / "r.loc", "--input", f"shape={tmp_path / 'other.npy'}")
+    assert wrong.returncode == 1
+    assert 'compiled in as [2, 3]; to run with [3, 2], compile again' in wrong.stderr

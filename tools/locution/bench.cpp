@@ -53,12 +53,20 @@ Json kernelProfile(const runtime::Program& program, const runtime::Context& cont
     Json row;
     if (const auto* k = std::get_if<runtime::RunKernel>(&e.instructions[i])) {
       const runtime::KernelInfo& info = e.kernels[static_cast<size_t>(k->kernel)];
-      row = {{"name", info.name}, {"op", info.op}, {"count", 1}, {"ms", s * 1e3}, {"gflops", info.flops / s / 1e9}, {"gbs", info.bytes / s / 1e9},
-             {"roofline_fraction", rooflineSeconds(info, e.target, threads) / s}, {"sentence", info.sentence}};
+      row = {{"name", info.name},
+             {"op", info.op},
+             {"count", 1},
+             {"ms", s * 1e3},
+             {"gflops", info.flops / s / 1e9},
+             {"gbs", info.bytes / s / 1e9},
+             {"roofline_fraction", rooflineSeconds(info, e.target, threads) / s},
+             {"sentence", info.sentence}};
     } else if (const auto* h = std::get_if<runtime::RunHostOp>(&e.instructions[i])) {
-      row = {{"name", h->nodeName}, {"op", h->op}, {"count", 1}, {"ms", s * 1e3}, {"gflops", 0}, {"gbs", 0}, {"roofline_fraction", 0}, {"sentence", "host"}};
+      row = {{"name", h->nodeName},    {"op", h->op},       {"count", 1}, {"ms", s * 1e3}, {"gflops", 0}, {"gbs", 0},
+             {"roofline_fraction", 0}, {"sentence", "host"}};
     } else {
-      row = {{"name", "check or copy"}, {"op", ""}, {"count", 1}, {"ms", s * 1e3}, {"gflops", 0}, {"gbs", 0}, {"roofline_fraction", 0}, {"sentence", ""}};
+      row = {{"name", "check or copy"}, {"op", ""},      {"count", 1}, {"ms", s * 1e3}, {"gflops", 0}, {"gbs", 0},
+             {"roofline_fraction", 0},  {"sentence", ""}};
     }
     list.push_back(std::move(row));
   }
@@ -67,7 +75,8 @@ Json kernelProfile(const runtime::Program& program, const runtime::Context& cont
 
 void printProfile(const Json& kernels, double latencyMs) {
   std::vector<Json> rows(kernels.begin(), kernels.end());
-  std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) { return a["ms"].get<double>() > b["ms"].get<double>(); });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Json& a, const Json& b) { return a["ms"].get<double>() > b["ms"].get<double>(); });
   std::printf("\n%-28s %-14s %9s %6s %9s %8s %6s\n", "kernel", "op", "ms", "share", "GFLOP/s", "GB/s", "peak");
   double sum = 0;
   for (const Json& r : rows) sum += r["ms"].get<double>();
@@ -75,8 +84,9 @@ void printProfile(const Json& kernels, double latencyMs) {
   for (size_t i = 0; i < shown; ++i) {
     const Json& r = rows[i];
     double ms = r["ms"];
-    std::printf("%-28.28s %-14.14s %9.4f %5.1f%% %9.1f %8.1f %5.0f%%\n", r["name"].get<std::string>().c_str(), r["op"].get<std::string>().c_str(), ms,
-                100 * ms / sum, r["gflops"].get<double>(), r["gbs"].get<double>(), 100 * r["roofline_fraction"].get<double>());
+    std::printf("%-28.28s %-14.14s %9.4f %5.1f%% %9.1f %8.1f %5.0f%%\n", r["name"].get<std::string>().c_str(),
+                r["op"].get<std::string>().c_str(), ms, 100 * ms / sum, r["gflops"].get<double>(),
+                r["gbs"].get<double>(), 100 * r["roofline_fraction"].get<double>());
   }
   if (shown < rows.size()) std::printf("... and %zu more\n", rows.size() - shown);
   std::printf("sum of kernels %.3f ms, latency %.3f ms\n", sum, latencyMs);
@@ -120,7 +130,11 @@ Status blocks(const Options& options) {
   double one = secondsSince(start);
   int batch = one > 3e-4 ? 1 : std::max(1, static_cast<int>(1e-3 / std::max(one, 1e-6)));
   say({{"ok", 1},
-       {"info", {{"compile_s", model.compileSeconds}, {"load_s", model.loadSeconds}, {"first_ms", firstMs}, {"rss_mb", static_cast<double>(peakRssBytes()) / (1 << 20)}}},
+       {"info",
+        {{"compile_s", model.compileSeconds},
+         {"load_s", model.loadSeconds},
+         {"first_ms", firstMs},
+         {"rss_mb", static_cast<double>(peakRssBytes()) / (1 << 20)}}},
        {"est", one},
        {"batch", batch}});
   for (std::string line; std::getline(std::cin, line);) {
@@ -160,7 +174,8 @@ Status benchCommand(const Options& options) {
   LOCUTION_RETURN_IF_ERROR(bindInputs(options, given, *model.program, context));
   LOCUTION_RETURN_IF_ERROR(context.run().withContext(options.model));
   LOCUTION_RETURN_IF_ERROR(writeOutputs(options, *model.program, context));
-  for (auto start = Clock::now(); secondsSince(start) < options.warmupMs / 1e3;) LOCUTION_RETURN_IF_ERROR(context.run());
+  for (auto start = Clock::now(); secondsSince(start) < options.warmupMs / 1e3;)
+    LOCUTION_RETURN_IF_ERROR(context.run());
   std::vector<double> ms;
   auto begin = Clock::now();
   do {
@@ -171,20 +186,36 @@ Status benchCommand(const Options& options) {
   std::sort(ms.begin(), ms.end());
   const runtime::Executable& e = model.program->executable();
   double median = percentile(ms, 0.5);
-  Json j = {{"model", options.model}, {"target", e.target.triple}, {"cpu", e.target.cpu}, {"threads", options.threads}, {"scheduler", options.scheduler},
-            {"compile_s", model.compileSeconds}, {"cache", "off"}, {"load_s", model.loadSeconds}, {"runs", ms.size()},
-            {"latency_ms", {{"min", ms.front()}, {"median", median}, {"p90", percentile(ms, 0.9)}, {"p99", percentile(ms, 0.99)}}},
-            {"gflop", e.flops / 1e9}, {"gflops", e.flops / median / 1e6}, {"peak_gflops", e.target.peakGflops * options.threads},
-            {"read_gbs", e.target.readGbs}, {"arena_bytes", e.arenaBytes}, {"weight_bytes", e.weightBytes()}, {"peak_rss_bytes", peakRssBytes()}};
+  Json j = {{"model", options.model},
+            {"target", e.target.triple},
+            {"cpu", e.target.cpu},
+            {"threads", options.threads},
+            {"scheduler", options.scheduler},
+            {"compile_s", model.compileSeconds},
+            {"cache", "off"},
+            {"load_s", model.loadSeconds},
+            {"runs", ms.size()},
+            {"latency_ms",
+             {{"min", ms.front()}, {"median", median}, {"p90", percentile(ms, 0.9)}, {"p99", percentile(ms, 0.99)}}},
+            {"gflop", e.flops / 1e9},
+            {"gflops", e.flops / median / 1e6},
+            {"peak_gflops", e.target.peakGflops * options.threads},
+            {"read_gbs", e.target.readGbs},
+            {"arena_bytes", e.arenaBytes},
+            {"weight_bytes", e.weightBytes()},
+            {"peak_rss_bytes", peakRssBytes()}};
   if (options.profile) {
     context.setProfiling(true);
-    for (auto start = Clock::now(); secondsSince(start) < std::min(options.duration, 1.0) || context.profile().empty();) LOCUTION_RETURN_IF_ERROR(context.run());
+    for (auto start = Clock::now(); secondsSince(start) < std::min(options.duration, 1.0) || context.profile().empty();)
+      LOCUTION_RETURN_IF_ERROR(context.run());
     j["kernels"] = kernelProfile(*model.program, context, options.threads);
   }
-  std::printf("%s on %s, %d thread%s: median %.3f ms (min %.3f, p90 %.3f, p99 %.3f) over %zu runs, %.1f GFLOP/s\n", options.model.c_str(), e.target.cpu.c_str(),
-              options.threads, options.threads > 1 ? "s" : "", median, ms.front(), percentile(ms, 0.9), percentile(ms, 0.99), ms.size(), e.flops / median / 1e6);
-  std::printf("compile %.2f s, load %.3f s, weights %.1f MB, arena %.1f MB, peak memory %.1f MB\n", model.compileSeconds, model.loadSeconds,
-              static_cast<double>(e.weightBytes()) / 1e6, static_cast<double>(e.arenaBytes) / 1e6, static_cast<double>(peakRssBytes()) / 1e6);
+  std::printf("%s on %s, %d thread%s: median %.3f ms (min %.3f, p90 %.3f, p99 %.3f) over %zu runs, %.1f GFLOP/s\n",
+              options.model.c_str(), e.target.cpu.c_str(), options.threads, options.threads > 1 ? "s" : "", median,
+              ms.front(), percentile(ms, 0.9), percentile(ms, 0.99), ms.size(), e.flops / median / 1e6);
+  std::printf("compile %.2f s, load %.3f s, weights %.1f MB, arena %.1f MB, peak memory %.1f MB\n",
+              model.compileSeconds, model.loadSeconds, static_cast<double>(e.weightBytes()) / 1e6,
+              static_cast<double>(e.arenaBytes) / 1e6, static_cast<double>(peakRssBytes()) / 1e6);
   if (options.profile) printProfile(j["kernels"], median);
   return options.json.empty() ? Status::ok() : writeJson(options.json, j);
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <random>
 
+#include "hostops/attrs.h"
 #include "module.h"
 #include "runtime/npy.h"
 #include "support/hash.h"

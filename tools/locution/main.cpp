@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", LOCUTION_VERSION_NAME);
   app.require_subcommand(1);
   locution::tools::Options options;
+  for (int i = 0; i < argc; ++i) options.commandLine += (i ? " " : "") + std::string(argv[i]);
   for (const Command& c : kCommands) {
     CLI::App* sub = app.add_subcommand(c.name, c.help);
     if (c.takesModel) sub->add_option("MODEL", options.model, "a .onnx or .loc file")->required();

@@ -14,7 +14,7 @@ class App;
 namespace locution::tools {
 
 struct Options {
-  std::string model;
+  std::string model, commandLine;
   std::vector<std::string> inputs, shapes, values, disabledPasses, dumpAfter;
   std::string outputDir, outputFormat = "npy", outputFile;
   int threads = 1, jobs = 0;

@@ -21,7 +21,8 @@ Status runCommand(const Options& options) {
   for (size_t i = 0; i < ports.size(); ++i) {
     const hostops::HostValue& value = context.outputValue(i);
     if (!value.isTensor()) {
-      std::printf("%s %s of %zu\n", ports[i].name.c_str(), value.isSequence() ? "sequence" : "optional", value.sequence.size());
+      std::printf("%s %s of %zu\n", ports[i].name.c_str(), value.isSequence() ? "sequence" : "optional",
+                  value.sequence.size());
       continue;
     }
     const Tensor& t = value.tensor;

@@ -38,7 +38,8 @@ locution::driver::Progress progressOf(const locution_progress* progress) {
 
 // Runs `use` on the compiled model.
 template <typename F>
-locution_status compileThen(const char* path, const char* const* options, size_t count, const locution_progress* progress, locution_error* error, F&& use) {
+locution_status compileThen(const char* path, const char* const* options, size_t count,
+                            const locution_progress* progress, locution_error* error, F&& use) {
   using locution::runtime::reportError;
   if (!path || (count > 0 && !options)) return reportError(error, LOCUTION_INVALID_ARGUMENT, "a null pointer");
   try {
@@ -59,15 +60,17 @@ locution_status compileThen(const char* path, const char* const* options, size_t
 
 extern "C" {
 
-locution_status locution_compile(const char* model_path, const char* const* options, size_t option_count, const char* output_path,
-                                 const locution_progress* progress, locution_error* error) {
+locution_status locution_compile(const char* model_path, const char* const* options, size_t option_count,
+                                 const char* output_path, const locution_progress* progress, locution_error* error) {
   if (!output_path) return locution::runtime::reportError(error, LOCUTION_INVALID_ARGUMENT, "output_path is null");
-  return compileThen(model_path, options, option_count, progress, error,
-                     [&](const auto& executable) { return locution::runtime::writeExecutable(*executable, output_path); });
+  return compileThen(model_path, options, option_count, progress, error, [&](const auto& executable) {
+    return locution::runtime::writeExecutable(*executable, output_path);
+  });
 }
 
-locution_status locution_compile_model(const char* model_path, const char* const* options, size_t option_count, const locution_progress* progress,
-                                       locution_model** model, locution_error* error) {
+locution_status locution_compile_model(const char* model_path, const char* const* options, size_t option_count,
+                                       const locution_progress* progress, locution_model** model,
+                                       locution_error* error) {
   if (!model) return locution::runtime::reportError(error, LOCUTION_INVALID_ARGUMENT, "model is null");
   return compileThen(model_path, options, option_count, progress, error, [&](const auto& executable) -> Status {
     LOCUTION_ASSIGN_OR_RETURN(auto program, locution::runtime::Program::load(executable));

@@ -3,10 +3,12 @@
 #include <filesystem>
 
 #include "commands.h"
+#include "reproducer.h"
 
 namespace locution::tools {
 
 Status compileCommand(const Options& options) {
+  armReproducer(options);
   if (options.outputFile.empty())
     return Status::error("-o FILE is missing: where to write the compiled model (net.loc)");
   if (options.outputFile.size() < 4 || options.outputFile.substr(options.outputFile.size() - 4) != ".loc")

@@ -1,12 +1,14 @@
 #include <chrono>
 
 #include "commands.h"
+#include "reproducer.h"
 
 namespace locution::tools {
 
 using Clock = std::chrono::steady_clock;
 
 Result<Model> openOnnx(const Options& options, GivenInputs* given) {
+  armReproducer(options);
   Model model;
   auto start = Clock::now();
   LOCUTION_ASSIGN_OR_RETURN(driver::CompileOptions compile, compileOptions(options));

@@ -4,10 +4,12 @@
 #include <cstdio>
 
 #include "commands.h"
+#include "reproducer.h"
 
 namespace locution::tools {
 
 Status showCommand(const Options& options) {
+  armReproducer(options);
   if (options.model.size() > 4 && options.model.substr(options.model.size() - 4) == ".loc") {
     if (options.stage != "memory")
       return Status::error(options.model + " is compiled already: only --stage memory can be shown of it");

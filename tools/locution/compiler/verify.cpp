@@ -6,10 +6,12 @@
 #include <cstdio>
 
 #include "commands.h"
+#include "reproducer.h"
 
 namespace locution::tools {
 
 Status verifyCommand(const Options& options) {
+  armReproducer(options);
   if (options.model.size() > 4 && options.model.substr(options.model.size() - 4) == ".loc")
     return Status::error(options.model + " is compiled already and holds no meaning to verify against: give the .onnx");
   GivenInputs given;
