@@ -25,7 +25,8 @@ struct HeadCounts {
 /// Heads of 3-D inputs come from attributes.
 Result<HeadCounts> headCounts(const graph::Node& node) {
   HeadCounts h{node.intAttr("q_num_heads", 0), node.intAttr("kv_num_heads", 0)};
-  if (h.q < 1 || h.kv < 1) return Status::error("3-D inputs need the attributes q_num_heads and kv_num_heads of at least 1");
+  if (h.q < 1 || h.kv < 1)
+    return Status::error("3-D inputs need the attributes q_num_heads and kv_num_heads of at least 1");
   return h;
 }
 
@@ -33,7 +34,8 @@ Result<HeadCounts> headCounts(const graph::Node& node) {
 Result<std::vector<Dim>> operandDims(const Shape& s, int64_t heads, const char* name) {
   if (s.rank() == 4) return s.dims();
   if (s[2].isKnown() && s[2].value() % heads != 0) {
-    return Status::error(std::string(name) + " has " + s[2].str() + " features, not divisible by " + std::to_string(heads) + " heads");
+    return Status::error(std::string(name) + " has " + s[2].str() + " features, not divisible by " +
+                         std::to_string(heads) + " heads");
   }
   return std::vector<Dim>{s[0], Dim(heads), s[1], floorDiv(s[2], Dim(heads))};
 }
@@ -42,16 +44,20 @@ Result<std::vector<Dim>> operandDims(const Shape& s, int64_t heads, const char* 
 
 Status inferAttention(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 3));
-  for (size_t i : {kQ, kK, kV, kPastKey, kPastValue}) LOCUTION_RETURN_IF_ERROR(needDtype(c, i, isFloat, "a float type"));
+  for (size_t i : {kQ, kK, kV, kPastKey, kPastValue})
+    LOCUTION_RETURN_IF_ERROR(needDtype(c, i, isFloat, "a float type"));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {kQ, kK, kPastKey}));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {kV, kPastValue}));
-  LOCUTION_RETURN_IF_ERROR(needDtype(c, kLengths, [](DType t) { return t == DType::I64; }, "int64"));
+  LOCUTION_RETURN_IF_ERROR(needDtype(
+      c, kLengths, [](DType t) { return t == DType::I64; }, "int64"));
   LOCUTION_RETURN_IF_ERROR(needRank(c, kPastKey, 4));
   LOCUTION_RETURN_IF_ERROR(needRank(c, kPastValue, 4));
   LOCUTION_RETURN_IF_ERROR(needRank(c, kLengths, 1));
-  if (c.hasInput(kPastKey) != c.hasInput(kPastValue)) return Status::error("past_key and past_value must be given together");
+  if (c.hasInput(kPastKey) != c.hasInput(kPastValue))
+    return Status::error("past_key and past_value must be given together");
   int64_t mode = c.node().intAttr("qk_matmul_output_mode", 0);
-  if (mode < 0 || mode > 3) return Status::error("attribute qk_matmul_output_mode is " + std::to_string(mode) + ", expected 0 to 3");
+  if (mode < 0 || mode > 3)
+    return Status::error("attribute qk_matmul_output_mode is " + std::to_string(mode) + ", expected 0 to 3");
   const Shape &q = c.input(kQ).shape, &k = c.input(kK).shape, &v = c.input(kV).shape;
   DType type = c.input(kQ).dtype;
   if (!q.isRanked() || !k.isRanked() || !v.isRanked()) {
@@ -59,7 +65,8 @@ Status inferAttention(InferContext& c) {
     return Status::ok();
   }
   if (q.rank() != k.rank() || q.rank() != v.rank() || (q.rank() != 3 && q.rank() != 4)) {
-    return Status::error("Q, K and V have the shapes " + q.str() + ", " + k.str() + ", " + v.str() + ", expected 3 or 4 dims each");
+    return Status::error("Q, K and V have the shapes " + q.str() + ", " + k.str() + ", " + v.str() +
+                         ", expected 3 or 4 dims each");
   }
   HeadCounts heads;
   if (q.rank() == 3) {
@@ -80,17 +87,23 @@ Status inferAttention(InferContext& c) {
   if (c.hasInput(kPastKey)) {
     const Shape &pk = c.input(kPastKey).shape, &pv = c.input(kPastValue).shape;
     if (pk.isRanked()) {
-      for (int64_t i : {0, 1, 3}) LOCUTION_RETURN_IF_ERROR(needSameDim(pk[i], kd[static_cast<size_t>(i)], "dim " + std::to_string(i) + " of past_key and K"));
+      for (int64_t i : {0, 1, 3})
+        LOCUTION_RETURN_IF_ERROR(
+            needSameDim(pk[i], kd[static_cast<size_t>(i)], "dim " + std::to_string(i) + " of past_key and K"));
     }
     if (pv.isRanked()) {
-      for (int64_t i : {0, 1, 3}) LOCUTION_RETURN_IF_ERROR(needSameDim(pv[i], vd[static_cast<size_t>(i)], "dim " + std::to_string(i) + " of past_value and V"));
+      for (int64_t i : {0, 1, 3})
+        LOCUTION_RETURN_IF_ERROR(
+            needSameDim(pv[i], vd[static_cast<size_t>(i)], "dim " + std::to_string(i) + " of past_value and V"));
     }
-    if (pk.isRanked() && pv.isRanked()) LOCUTION_RETURN_IF_ERROR(needSameDim(pk[2], pv[2], "lengths of past_key and past_value"));
+    if (pk.isRanked() && pv.isRanked())
+      LOCUTION_RETURN_IF_ERROR(needSameDim(pk[2], pv[2], "lengths of past_key and past_value"));
     total = pk.isRanked() ? pk[2] + kd[2] : pv.isRanked() ? pv[2] + kd[2] : c.freshDim();
   }
   if (c.hasInput(kMask) && c.input(kMask).shape.isRanked()) {
     const Shape& mask = c.input(kMask).shape;
-    if (c.input(kMask).dtype != DType::Bool) LOCUTION_RETURN_IF_ERROR(needDtype(c, kMask, isFloat, "bool or a float type"));
+    if (c.input(kMask).dtype != DType::Bool)
+      LOCUTION_RETURN_IF_ERROR(needDtype(c, kMask, isFloat, "bool or a float type"));
     std::vector<Dim> full{qd[0], qd[1], qd[2], total};
     bool fits = mask.rank() >= 1 && mask.rank() <= 4;
     for (int64_t i = 0; fits && i < mask.rank(); ++i) {
@@ -139,7 +152,8 @@ loop::BufferRef present(ComputeContext& c, size_t input, size_t past, size_t out
 }
 
 /// A stage that reads others point by point.
-loop::BufferRef addPointwise(ComputeContext& c, loop::BufferRef out, const std::vector<int64_t>& dims, const std::function<Expr(const std::vector<Expr>&)>& f) {
+loop::BufferRef addPointwise(ComputeContext& c, loop::BufferRef out, const std::vector<int64_t>& dims,
+                             const std::function<Expr(const std::vector<Expr>&)>& f) {
   loop::Stage stage;
   stage.out = std::move(out);
   stage.axes = makeAxes(dims);
@@ -150,7 +164,8 @@ loop::BufferRef addPointwise(ComputeContext& c, loop::BufferRef out, const std::
 }
 
 /// A reduction over the last dim of `source`.
-loop::BufferRef addRowReduction(ComputeContext& c, const std::string& name, loop::Combiner combiner, const loop::BufferRef& source, DType type) {
+loop::BufferRef addRowReduction(ComputeContext& c, const std::string& name, loop::Combiner combiner,
+                                const loop::BufferRef& source, DType type) {
   std::vector<int64_t> dims = loop::extents(*source);
   loop::Stage stage;
   stage.reduce = {{loop::makeVar("j"), dims.back()}};
@@ -187,13 +202,15 @@ Status computeAttention(ComputeContext& c) {
   LOCUTION_ASSIGN_OR_RETURN(std::optional<DType> precision, dtypeAttr(node, "softmax_precision"));
   DType type = accumulatorType(c.input(kQ).dtype);
   if (precision == DType::F64) type = DType::F64;
-  double scale = node.hasAttr("scale") ? static_cast<float>(node.floatAttr("scale", 1)) : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, q[3])));
+  double scale = node.hasAttr("scale") ? static_cast<float>(node.floatAttr("scale", 1))
+                                       : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, q[3])));
   double cap = node.floatAttr("softcap", 0);
   bool causal = node.intAttr("is_causal", 0) != 0;
   auto imm = [&](double value) { return loop::constant(type, value); };
   const Expr masked = imm(-std::numeric_limits<double>::infinity());
 
-  loop::BufferRef keys = present(c, kK, kPastKey, 1, {k[0], k[1], total, k[3]}), values = present(c, kV, kPastValue, 2, {v[0], v[1], total, v[3]});
+  loop::BufferRef keys = present(c, kK, kPastKey, 1, {k[0], k[1], total, k[3]}),
+                  values = present(c, kV, kPastValue, 2, {v[0], v[1], total, v[3]});
   auto headOf = [&](const Expr& h) { return group == 1 ? h : floorDiv(h, loop::index(group)); };
   auto keyAt = [&](const std::vector<Expr>& at) { return keys ? load(keys, at) : element(c, kK, at, k[3]); };
   auto valueAt = [&](const std::vector<Expr>& at) { return values ? load(values, at) : element(c, kV, at, v[3]); };
@@ -224,7 +241,8 @@ Status computeAttention(ComputeContext& c) {
   scores.combiner = loop::Combiner::Sum;
   std::vector<Expr> at = varsOf(scores.axes);
   Expr d = scores.reduce[0].var;
-  scores.body = castTo(type, element(c, kQ, {at[0], at[1], at[2], d}, q[3])) * castTo(type, keyAt({at[0], headOf(at[1]), at[3], d}));
+  scores.body = castTo(type, element(c, kQ, {at[0], at[1], at[2], d}, q[3])) *
+                castTo(type, keyAt({at[0], headOf(at[1]), at[3], d}));
   scores.acc = loop::makeVar("acc", {type, 1});
   loop::BufferRef table = scores.out;
   int64_t mode = node.intAttr("qk_matmul_output_mode", 0);
@@ -239,21 +257,24 @@ Status computeAttention(ComputeContext& c) {
       if (mode >= 1) s = capped(s);
       return castTo(dtype, mode == 2 ? biased(s, i) : s);
     });
-    table = addPointwise(c, c.temporary("biased", type, scoreDims), scoreDims, [&](const std::vector<Expr>& i) { return biased(capped(load(raw, i)), i); });
+    table = addPointwise(c, c.temporary("biased", type, scoreDims), scoreDims,
+                         [&](const std::vector<Expr>& i) { return biased(capped(load(raw, i)), i); });
   }
   loop::BufferRef largest = addRowReduction(c, "largest", loop::Combiner::Max, table, type);
-  loop::BufferRef weights = addPointwise(c, c.temporary("weights", type, scoreDims), scoreDims, [&](const std::vector<Expr>& i) {
-    // exp(-inf - -inf) would be NaN in a row that is masked throughout.
-    Expr top = load(largest, {i[0], i[1], i[2]});
-    return loop::call("exp", {load(table, i) - select(eq(top, masked), imm(0), top)});
-  });
+  loop::BufferRef weights =
+      addPointwise(c, c.temporary("weights", type, scoreDims), scoreDims, [&](const std::vector<Expr>& i) {
+        // exp(-inf - -inf) would be NaN in a row that is masked throughout.
+        Expr top = load(largest, {i[0], i[1], i[2]});
+        return loop::call("exp", {load(table, i) - select(eq(top, masked), imm(0), top)});
+      });
   loop::BufferRef sums = addRowReduction(c, "sums", loop::Combiner::Sum, weights, type);
   auto sumAt = [&](const Expr& b, const Expr& h, const Expr& i) {
     Expr sum = load(sums, {b, h, i});
     return select(eq(sum, imm(0)), imm(1), sum);
   };
   if (c.wantsOutput(3) && mode == 3) {
-    addPointwise(c, c.outputBuffer(3), scoreDims, [&](const std::vector<Expr>& i) { return castTo(dtype, load(weights, i) / sumAt(i[0], i[1], i[2])); });
+    addPointwise(c, c.outputBuffer(3), scoreDims,
+                 [&](const std::vector<Expr>& i) { return castTo(dtype, load(weights, i) / sumAt(i[0], i[1], i[2])); });
   }
   if (!c.wantsOutput(0)) return Status::ok();
   loop::Stage out;

@@ -15,7 +15,8 @@ Result<Shape> matMulShape(const Shape& a, const Shape& b) {
   const Dim& ka = a[a.rank() - 1];
   const Dim& kb = b[b.rank() == 1 ? 0 : b.rank() - 2];
   if (ka.isKnown() && kb.isKnown() && ka != kb) {
-    return Status::error("shapes " + a.str() + " and " + b.str() + " don't fit: the inner dims are " + ka.str() + " and " + kb.str());
+    return Status::error("shapes " + a.str() + " and " + b.str() + " don't fit: the inner dims are " + ka.str() +
+                         " and " + kb.str());
   }
   std::vector<Dim> batchA, batchB;
   for (int64_t i = 0; i + 2 < a.rank(); ++i) batchA.push_back(a[i]);
@@ -27,7 +28,8 @@ Result<Shape> matMulShape(const Shape& a, const Shape& b) {
   return Shape(dims);
 }
 
-MatMulIndices matMulIndices(const std::vector<int64_t>& a, const std::vector<int64_t>& b, const std::vector<Expr>& out, const Expr& k) {
+MatMulIndices matMulIndices(const std::vector<int64_t>& a, const std::vector<int64_t>& b, const std::vector<Expr>& out,
+                            const Expr& k) {
   size_t columns = b.size() > 1 ? 1 : 0, rows = a.size() > 1 ? 1 : 0;
   std::vector<Expr> batch(out.begin(), out.end() - static_cast<int64_t>(rows + columns));
   MatMulIndices r;
@@ -86,8 +88,9 @@ Status inferGemm(InferContext& c) {
   if (a.isRanked() && b.isRanked()) {
     const Dim &ka = a[1 - transA], &kb = b[transB];
     if (ka.isKnown() && kb.isKnown() && ka != kb) {
-      return Status::error("shapes " + a.str() + " (transA " + std::to_string(transA) + ") and " + b.str() + " (transB " + std::to_string(transB) +
-                           ") don't fit: the inner dims are " + ka.str() + " and " + kb.str());
+      return Status::error("shapes " + a.str() + " (transA " + std::to_string(transA) + ") and " + b.str() +
+                           " (transB " + std::to_string(transB) + ") don't fit: the inner dims are " + ka.str() +
+                           " and " + kb.str());
     }
   }
   Dim m = a.isRanked() ? a[transA] : c.freshDim(), n = b.isRanked() ? b[1 - transB] : c.freshDim();
@@ -113,7 +116,8 @@ Expr scaled(const Expr& value, double factor) {
   if (factor == 1) return value;
   DType type = value->type.dtype;
   if (isFloat(type)) return value * loop::constant(type, factor);
-  if (factor == static_cast<double>(static_cast<int64_t>(factor))) return value * loop::intImm(type, static_cast<int64_t>(factor));
+  if (factor == static_cast<double>(static_cast<int64_t>(factor)))
+    return value * loop::intImm(type, static_cast<int64_t>(factor));
   return loop::cast(type, loop::cast(DType::F64, value) * loop::constant(DType::F64, factor));
 }
 
@@ -124,7 +128,8 @@ Status computeGemm(ComputeContext& c) {
   bool transA = c.node().intAttr("transA", 0) != 0, transB = c.node().intAttr("transB", 0) != 0;
   double alpha = c.node().floatAttr("alpha", 1), beta = c.node().floatAttr("beta", 1);
   DType type = c.output(0).dtype, accumulator = accumulatorType(type);
-  if (!isFloat(type) && !(std::abs(alpha) < 0x1p62)) return Status::error("attribute alpha is out of range for integers");
+  if (!isFloat(type) && !(std::abs(alpha) < 0x1p62))
+    return Status::error("attribute alpha is out of range for integers");
   loop::Stage stage;
   stage.out = c.outputBuffer(0);
   stage.axes = makeAxes(c.outputExtents());

@@ -14,7 +14,8 @@ struct MatMulIndices {
   std::vector<loop::Expr> a, b;
   loop::Expr row, column;  ///< null where the operand is 1-D
 };
-MatMulIndices matMulIndices(const std::vector<int64_t>& a, const std::vector<int64_t>& b, const std::vector<loop::Expr>& out, const loop::Expr& k);
+MatMulIndices matMulIndices(const std::vector<int64_t>& a, const std::vector<int64_t>& b,
+                            const std::vector<loop::Expr>& out, const loop::Expr& k);
 loop::Axis matMulReduction(const std::vector<int64_t>& a);
 
 }  // namespace locution::ops

@@ -46,7 +46,8 @@ Result<ValueType> common(InferContext& c, const ValueType& a, const ValueType& b
 
 Status needOutputs(const InferContext& c, size_t have, size_t most) {
   if (c.outputCount() <= most && c.outputCount() <= have) return Status::ok();
-  return Status::error("the node has " + std::to_string(c.outputCount()) + " outputs, its body gives " + std::to_string(std::min(have, most)));
+  return Status::error("the node has " + std::to_string(c.outputCount()) + " outputs, its body gives " +
+                       std::to_string(std::min(have, most)));
 }
 
 Status needBoolScalar(const InferContext& c, size_t i) {
@@ -54,7 +55,8 @@ Status needBoolScalar(const InferContext& c, size_t i) {
   if (!c.hasInput(i) || !c.input(i).shape.isRanked()) return Status::ok();
   const Shape& s = c.input(i).shape;
   for (const Dim& d : s.dims()) {
-    if (d.isKnown() && d.value() != 1) return Status::error("the condition has the shape " + s.str() + ", expected one element");
+    if (d.isKnown() && d.value() != 1)
+      return Status::error("the condition has the shape " + s.str() + ", expected one element");
   }
   return Status::ok();
 }
@@ -76,13 +78,16 @@ std::optional<Dim> loopTrips(InferContext& c) {
   std::optional<std::vector<Dim>> trips = c.inputDims(0);
   if (!trips || trips->size() != 1) return std::nullopt;
   const graph::Graph& graph = context->graph();
-  auto isTrue = [](const Tensor* t) { return t && t->dtype() == DType::Bool && t->elements() == 1 && t->elementAsInt(0) != 0; };
+  auto isTrue = [](const Tensor* t) {
+    return t && t->dtype() == DType::Bool && t->elements() == 1 && t->elementAsInt(0) != 0;
+  };
   if (c.hasInput(1) && !isTrue(c.constant(1))) return std::nullopt;
   const graph::Region& body = graph.region(c.node().regions[0]);
   if (body.outputs.empty() || body.inputs.size() < 2) return std::nullopt;
   graph::ValueId next = body.outputs[0];
   // Exporters write the unchanging condition as an Identity of the body's input.
-  for (graph::NodeId from = graph.value(next).producer; from.isValid() && graph.node(from).op == "Identity" && graph.node(from).hasInput(0);) {
+  for (graph::NodeId from = graph.value(next).producer;
+       from.isValid() && graph.node(from).op == "Identity" && graph.node(from).hasInput(0);) {
     next = graph.node(from).input(0);
     from = graph.value(next).producer;
   }
@@ -114,7 +119,8 @@ Status inferLoop(InferContext& c) {
   LOCUTION_ASSIGN_OR_RETURN(std::vector<ValueType> results, regionOutputs(c, 0));
   size_t states = c.inputCount() - 2;
   if (results.size() < states + 1) {
-    return Status::error("the body gives " + std::to_string(results.size()) + " values, expected the condition and " + std::to_string(states) + " of the state");
+    return Status::error("the body gives " + std::to_string(results.size()) + " values, expected the condition and " +
+                         std::to_string(states) + " of the state");
   }
   LOCUTION_RETURN_IF_ERROR(needOutputs(c, results.size() - 1, results.size() - 1));
   std::optional<Dim> trips = loopTrips(c);
@@ -137,23 +143,30 @@ Status inferScanLoop(InferContext& c) {
   const graph::Node& node = c.node();
   int64_t scans = node.intAttr("num_scan_inputs", 0);
   if (scans < 1 || scans > static_cast<int64_t>(c.inputCount())) {
-    return Status::error("attribute num_scan_inputs is " + std::to_string(scans) + ", there are " + std::to_string(c.inputCount()) + " inputs");
+    return Status::error("attribute num_scan_inputs is " + std::to_string(scans) + ", there are " +
+                         std::to_string(c.inputCount()) + " inputs");
   }
   size_t states = c.inputCount() - static_cast<size_t>(scans);
   LOCUTION_RETURN_IF_ERROR(needInputs(c, c.inputCount()));
   LOCUTION_ASSIGN_OR_RETURN(std::vector<ValueType> results, regionOutputs(c, 0));
-  if (results.size() < states) return Status::error("the body gives " + std::to_string(results.size()) + " values, the state has " + std::to_string(states));
+  if (results.size() < states)
+    return Status::error("the body gives " + std::to_string(results.size()) + " values, the state has " +
+                         std::to_string(states));
   LOCUTION_RETURN_IF_ERROR(needOutputs(c, results.size(), results.size()));
   std::vector<int64_t> inAxes = node.intsAttr("scan_input_axes"), outAxes = node.intsAttr("scan_output_axes");
-  if (!inAxes.empty() && static_cast<int64_t>(inAxes.size()) != scans) return Status::error("attribute scan_input_axes has " + std::to_string(inAxes.size()) + " entries, expected " + std::to_string(scans));
+  if (!inAxes.empty() && static_cast<int64_t>(inAxes.size()) != scans)
+    return Status::error("attribute scan_input_axes has " + std::to_string(inAxes.size()) + " entries, expected " +
+                         std::to_string(scans));
   if (!outAxes.empty() && outAxes.size() != results.size() - states) {
-    return Status::error("attribute scan_output_axes has " + std::to_string(outAxes.size()) + " entries, expected " + std::to_string(results.size() - states));
+    return Status::error("attribute scan_output_axes has " + std::to_string(outAxes.size()) + " entries, expected " +
+                         std::to_string(results.size() - states));
   }
   std::optional<Dim> length;
   for (int64_t i = 0; i < scans; ++i) {
     const Shape& s = c.input(states + static_cast<size_t>(i)).shape;
     if (!s.isRanked()) continue;
-    LOCUTION_ASSIGN_OR_RETURN(int64_t axis, normaliseAxis(inAxes.empty() ? 0 : inAxes[static_cast<size_t>(i)], s.rank()));
+    LOCUTION_ASSIGN_OR_RETURN(int64_t axis,
+                              normaliseAxis(inAxes.empty() ? 0 : inAxes[static_cast<size_t>(i)], s.rank()));
     if (length) LOCUTION_RETURN_IF_ERROR(needSameDim(*length, s[axis], "lengths of the scanned inputs"));
     if (!length || s[axis].isKnown()) length = s[axis];
   }
@@ -163,7 +176,8 @@ Status inferScanLoop(InferContext& c) {
     if (i < states) {
       LOCUTION_ASSIGN_OR_RETURN(type, common(c, type, c.input(i), "state " + std::to_string(i)));
     } else if (type.shape.isRanked()) {
-      LOCUTION_ASSIGN_OR_RETURN(int64_t axis, normaliseAxis(outAxes.empty() ? 0 : outAxes[i - states], type.shape.rank() + 1));
+      LOCUTION_ASSIGN_OR_RETURN(int64_t axis,
+                                normaliseAxis(outAxes.empty() ? 0 : outAxes[i - states], type.shape.rank() + 1));
       type = stacked(type, axis, *length);
     }
     c.setOutput(i, std::move(type));
@@ -173,12 +187,14 @@ Status inferScanLoop(InferContext& c) {
 
 Status inferSequenceMap(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 1));
-  if (c.input(0).kind == ValueKind::Tensor) return Status::error("input 0: expected a sequence, got " + c.input(0).str());
+  if (c.input(0).kind == ValueKind::Tensor)
+    return Status::error("input 0: expected a sequence, got " + c.input(0).str());
   LOCUTION_ASSIGN_OR_RETURN(std::vector<ValueType> results, regionOutputs(c, 0));
   LOCUTION_RETURN_IF_ERROR(needOutputs(c, results.size(), results.size()));
   for (size_t i = 0; i < c.outputCount(); ++i) {
     ValueType type = results[i];
-    if (type.kind != ValueKind::Tensor) return Status::error("the body gives " + type.str() + " as output " + std::to_string(i) + ", expected a tensor");
+    if (type.kind != ValueKind::Tensor)
+      return Status::error("the body gives " + type.str() + " as output " + std::to_string(i) + ", expected a tensor");
     type.kind = ValueKind::Sequence;
     c.setOutput(i, std::move(type));
   }

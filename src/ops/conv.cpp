@@ -29,11 +29,13 @@ Status checkChannels(const Shape& x, const Shape& w, const SpatialLayout& layout
   if (channels.isKnown() && w[1].isKnown()) {
     int64_t in = channels.value(), each = w[1].value();
     if (in % group != 0 || in / group != each) {
-      return Status::error("input has " + std::to_string(in) + " channels, weights want " + (Dim(each) * Dim(group)).str() + " (group " + std::to_string(group) + ")");
+      return Status::error("input has " + std::to_string(in) + " channels, weights want " +
+                           (Dim(each) * Dim(group)).str() + " (group " + std::to_string(group) + ")");
     }
   }
   if (w[0].isKnown() && w[0].value() % group != 0) {
-    return Status::error("weights have " + w[0].str() + " output channels, not divisible by group " + std::to_string(group));
+    return Status::error("weights have " + w[0].str() + " output channels, not divisible by group " +
+                         std::to_string(group));
   }
   return Status::ok();
 }
@@ -47,7 +49,8 @@ Status inferConvolution(InferContext& c, size_t xi, size_t wi, int64_t bias, DTy
     return Status::ok();
   }
   if (w.isRanked() && w.rank() != x.rank()) {
-    return Status::error("input has rank " + std::to_string(x.rank()) + ", weights have rank " + std::to_string(w.rank()));
+    return Status::error("input has rank " + std::to_string(x.rank()) + ", weights have rank " +
+                         std::to_string(w.rank()));
   }
   SpatialLayout layout = SpatialLayout::of(c.node(), x.rank());
   LOCUTION_ASSIGN_OR_RETURN(Window window, parseWindow(c.node(), layout.spatialRank(), knownKernel(w)));
@@ -75,7 +78,8 @@ Status computeConvolution(ComputeContext& c, const ConvOperands& op) {
   std::vector<int64_t> xDims = c.inputExtents(op.x), wDims = c.inputExtents(op.w), outDims = c.outputExtents();
   SpatialLayout layout = SpatialLayout::of(c.node(), static_cast<int64_t>(xDims.size()));
   std::vector<int64_t> in = layout.spatialOf(xDims), out = layout.spatialOf(outDims);
-  LOCUTION_ASSIGN_OR_RETURN(Window window, parseWindow(c.node(), layout.spatialRank(), std::vector<int64_t>(wDims.begin() + 2, wDims.end())));
+  LOCUTION_ASSIGN_OR_RETURN(
+      Window window, parseWindow(c.node(), layout.spatialRank(), std::vector<int64_t>(wDims.begin() + 2, wDims.end())));
   resolvePads(window, in);
   int64_t group = c.node().intAttr("group", 1), perGroup = wDims[1], outPerGroup = wDims[0] / group;
 

@@ -9,7 +9,7 @@ namespace locution::ops {
 
 /// What differs between the forms: where the operands are and how elements enter and leave the sum.
 struct ConvOperands {
-  size_t x = 0, w = 1;                                     ///< input indices
+  size_t x = 0, w = 1;  ///< input indices
   DType accumulator = DType::F32;
   loop::Expr padValue;                                     ///< of x's type
   std::function<loop::Expr(loop::Expr)> mapX;              ///< element of x to accumulator type

@@ -18,10 +18,12 @@ namespace {
 Result<std::vector<int64_t>> spatialAttr(const graph::Node& node, const char* key, size_t rank) {
   std::vector<int64_t> values = node.intsAttr(key);
   if (!values.empty() && values.size() != rank) {
-    return Status::error("attribute " + std::string(key) + " has " + std::to_string(values.size()) + " entries, expected " + std::to_string(rank));
+    return Status::error("attribute " + std::string(key) + " has " + std::to_string(values.size()) +
+                         " entries, expected " + std::to_string(rank));
   }
   for (int64_t v : values) {
-    if (v < 0 || v > (int64_t{1} << 40)) return Status::error("attribute " + std::string(key) + " has the entry " + std::to_string(v));
+    if (v < 0 || v > (int64_t{1} << 40))
+      return Status::error("attribute " + std::string(key) + " has the entry " + std::to_string(v));
   }
   return values;
 }
@@ -35,11 +37,11 @@ Dim fullExtent(const Window& w, size_t i, const Dim& in, int64_t outputPadding) 
 
 /// How one spatial dim is computed.
 struct Phase {
-  int64_t spread = 1;  ///< distance of the input's elements in the source
-  int64_t stride = 1;  ///< phases
-  int64_t taps = 1, step = 1;  ///< kernel elements a phase, and their distance in the source
-  int64_t first = 0;   ///< the quotient of output 0
-  int64_t count = 0;   ///< quotients that outputs have
+  int64_t spread = 1;           ///< distance of the input's elements in the source
+  int64_t stride = 1;           ///< phases
+  int64_t taps = 1, step = 1;   ///< kernel elements a phase, and their distance in the source
+  int64_t first = 0;            ///< the quotient of output 0
+  int64_t count = 0;            ///< quotients that outputs have
   int64_t lead = 0, total = 0;  ///< of the source: elements in front of the input, and all
 };
 
@@ -74,7 +76,9 @@ Status inferConvTranspose(InferContext& c) {
     c.setOutput(0, c.input(0).dtype, Shape::unranked());
     return Status::ok();
   }
-  if (w.rank() != x.rank()) return Status::error("input has rank " + std::to_string(x.rank()) + ", weights have rank " + std::to_string(w.rank()));
+  if (w.rank() != x.rank())
+    return Status::error("input has rank " + std::to_string(x.rank()) + ", weights have rank " +
+                         std::to_string(w.rank()));
   SpatialLayout layout = SpatialLayout::of(c.node(), x.rank());
   std::optional<std::vector<int64_t>> kernel = std::vector<int64_t>();
   for (int64_t i = 2; i < w.rank() && kernel; ++i) {
@@ -89,7 +93,8 @@ Status inferConvTranspose(InferContext& c) {
   if (group < 1) return Status::error("attribute group is " + std::to_string(group) + ", expected at least 1");
   LOCUTION_RETURN_IF_ERROR(needSameDim(x[layout.channel()], w[0], "channels of the input"));
   if (w[0].isKnown() && w[0].value() % group != 0) {
-    return Status::error("weights have " + w[0].str() + " input channels, not divisible by group " + std::to_string(group));
+    return Status::error("weights have " + w[0].str() + " input channels, not divisible by group " +
+                         std::to_string(group));
   }
   Dim channels = w[1] * Dim(group);
   if (c.hasInput(2) && c.input(2).shape.isRanked()) {
@@ -125,7 +130,8 @@ Status computeConvTranspose(ComputeContext& c) {
   std::vector<int64_t> xDims = c.inputExtents(0), wDims = c.inputExtents(1), outDims = c.outputExtents();
   SpatialLayout layout = SpatialLayout::of(c.node(), static_cast<int64_t>(xDims.size()));
   std::vector<int64_t> in = layout.spatialOf(xDims), out = layout.spatialOf(outDims);
-  LOCUTION_ASSIGN_OR_RETURN(Window w, parseWindow(c.node(), layout.spatialRank(), std::vector<int64_t>(wDims.begin() + 2, wDims.end())));
+  LOCUTION_ASSIGN_OR_RETURN(
+      Window w, parseWindow(c.node(), layout.spatialRank(), std::vector<int64_t>(wDims.begin() + 2, wDims.end())));
   LOCUTION_ASSIGN_OR_RETURN(auto outputPadding, spatialAttr(c.node(), "output_padding", w.rank()));
   outputPadding.resize(w.rank(), 0);
   if (isSame(w) || !c.node().intsAttr("output_shape").empty()) {
@@ -153,7 +159,8 @@ Status computeConvTranspose(ComputeContext& c) {
   }
   xMargins = {layout.arrange<int64_t>(0, 0, begin), layout.arrange<int64_t>(0, 0, end)};
   Expr zero = loop::constant(type, 0);
-  LOCUTION_ASSIGN_OR_RETURN(loop::BufferRef source, padded(c, 0, xMargins, zero, layout.arrange<int64_t>(1, 1, spread)));
+  LOCUTION_ASSIGN_OR_RETURN(loop::BufferRef source,
+                            padded(c, 0, xMargins, zero, layout.arrange<int64_t>(1, 1, spread)));
   LOCUTION_ASSIGN_OR_RETURN(loop::BufferRef weights, padded(c, 1, wMargins, zero));
 
   // The contraction's axes: each spatial dim is its quotients, followed by its phases where it has several.
@@ -163,7 +170,8 @@ Status computeConvTranspose(ComputeContext& c) {
     if (p.stride > 1) spatialExtents.push_back(p.stride);
   }
   SpatialLayout wide{layout.channelsLast, static_cast<int64_t>(spatialExtents.size()) + 2};
-  std::vector<int64_t> extents = wide.arrange(outDims[0], outDims[static_cast<size_t>(layout.channel())], spatialExtents);
+  std::vector<int64_t> extents =
+      wide.arrange(outDims[0], outDims[static_cast<size_t>(layout.channel())], spatialExtents);
   LOCUTION_RETURN_IF_ERROR(checkElements(extents, "the output"));
   loop::Stage stage;
   stage.out = interleaved ? c.temporary("phases", type, extents) : c.outputBuffer(0);
@@ -192,7 +200,8 @@ Status computeConvTranspose(ComputeContext& c) {
     if (p.stride > 1) turned = spatialVars[axis++] + turned * p.stride;
     wIndices.push_back(turned);
   }
-  stage.body = castTo(accumulator, load(source, layout.arrange(vars[0], channel, position))) * castTo(accumulator, load(weights, wIndices));
+  stage.body = castTo(accumulator, load(source, layout.arrange(vars[0], channel, position))) *
+               castTo(accumulator, load(weights, wIndices));
   if (c.hasInput(2) || accumulator != type) {
     stage.acc = loop::makeVar("acc", {accumulator, 1});
     Expr sum = stage.acc;

@@ -28,27 +28,36 @@ Status inferDeformConv(InferContext& c) {
   std::optional<std::vector<int64_t>> kernel;
   if (w[2].isKnown() && w[3].isKnown()) kernel = {w[2].value(), w[3].value()};
   LOCUTION_ASSIGN_OR_RETURN(Window window, parseWindow(c.node(), 2, kernel));
-  LOCUTION_RETURN_IF_ERROR(needSameDim(x[1], w[1] * Dim(group), "channels of the input and of the weights times group"));
-  if (w[0].isKnown() && w[0].value() % group != 0) return Status::error("weights have " + w[0].str() + " output channels, not divisible by group " + std::to_string(group));
-  if (x[1].isKnown() && x[1].value() % offsetGroup != 0) return Status::error("input has " + x[1].str() + " channels, not divisible by offset_group " + std::to_string(offsetGroup));
+  LOCUTION_RETURN_IF_ERROR(
+      needSameDim(x[1], w[1] * Dim(group), "channels of the input and of the weights times group"));
+  if (w[0].isKnown() && w[0].value() % group != 0)
+    return Status::error("weights have " + w[0].str() + " output channels, not divisible by group " +
+                         std::to_string(group));
+  if (x[1].isKnown() && x[1].value() % offsetGroup != 0)
+    return Status::error("input has " + x[1].str() + " channels, not divisible by offset_group " +
+                         std::to_string(offsetGroup));
   std::vector<Dim> dims{x[0], w[0], offset[2], offset[3]};
   LOCUTION_RETURN_IF_ERROR(needSameDim(offset[0], x[0], "batches of offset and input"));
   if (!window.kernel.empty()) {
     Dim points = Dim(window.kernel[0]) * Dim(window.kernel[1]) * Dim(offsetGroup);
-    LOCUTION_RETURN_IF_ERROR(needSameDim(offset[1], points * Dim(2), "channels of offset and twice the kernel positions"));
+    LOCUTION_RETURN_IF_ERROR(
+        needSameDim(offset[1], points * Dim(2), "channels of offset and twice the kernel positions"));
     for (size_t i = 0; i < 2; ++i) {
       LOCUTION_ASSIGN_OR_RETURN(Dim extent, windowOutput(window, i, x[2 + static_cast<int64_t>(i)]));
-      LOCUTION_RETURN_IF_ERROR(needSameDim(offset[2 + static_cast<int64_t>(i)], extent, "extents of offset and output"));
+      LOCUTION_RETURN_IF_ERROR(
+          needSameDim(offset[2 + static_cast<int64_t>(i)], extent, "extents of offset and output"));
       dims[2 + i] = extent;
     }
     if (c.hasInput(4) && c.input(4).shape.isRanked()) {
       const Shape& mask = c.input(4).shape;
       LOCUTION_RETURN_IF_ERROR(needSameDim(mask[0], x[0], "batches of mask and input"));
       LOCUTION_RETURN_IF_ERROR(needSameDim(mask[1], points, "channels of mask and kernel positions"));
-      for (int64_t i = 2; i < 4; ++i) LOCUTION_RETURN_IF_ERROR(needSameDim(mask[i], dims[static_cast<size_t>(i)], "extents of mask and output"));
+      for (int64_t i = 2; i < 4; ++i)
+        LOCUTION_RETURN_IF_ERROR(needSameDim(mask[i], dims[static_cast<size_t>(i)], "extents of mask and output"));
     }
   }
-  if (c.hasInput(3) && c.input(3).shape.isRanked()) LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(3).shape[0], w[0], "elements of the bias and output channels"));
+  if (c.hasInput(3) && c.input(3).shape.isRanked())
+    LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(3).shape[0], w[0], "elements of the bias and output channels"));
   c.setOutput(0, c.input(0).dtype, Shape(dims));
   return Status::ok();
 }
@@ -65,11 +74,13 @@ Status computeDeformConv(ComputeContext& c) {
   columns.out = c.temporary("columns", type, columnDims);
   columns.axes = makeAxes(columnDims);
   std::vector<Expr> v = varsOf(columns.axes);
-  Expr offsetIndex = floorDiv(v[1], loop::index(std::max<int64_t>(1, x[1] / offsetGroup))), kernelIndex = (offsetIndex * w[2] + v[2]) * w[3] + v[3];
+  Expr offsetIndex = floorDiv(v[1], loop::index(std::max<int64_t>(1, x[1] / offsetGroup))),
+       kernelIndex = (offsetIndex * w[2] + v[2]) * w[3] + v[3];
   std::array<Expr, 2> base, fraction;
   for (size_t d = 0; d < 2; ++d) {
     Expr shift = castTo(type, c.at(2, {v[0], kernelIndex * 2 + static_cast<int64_t>(d), v[4], v[5]}));
-    Expr position = loop::cast(type, v[4 + d] * window.strides[d] + v[2 + d] * window.dilations[d] - window.padBegin[d]) + shift;
+    Expr position =
+        loop::cast(type, v[4 + d] * window.strides[d] + v[2 + d] * window.dilations[d] - window.padBegin[d]) + shift;
     Expr whole = loop::call("floor", {position});
     base[d] = loop::cast(DType::I64, whole);
     fraction[d] = position - whole;

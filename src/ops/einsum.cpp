@@ -27,7 +27,9 @@ struct Equation {
   Labels output;
 };
 
-std::string labelText(Label l) { return l < kEllipsis ? "'" + std::string(1, static_cast<char>(l)) + "'" : "ellipsis dim"; }
+std::string labelText(Label l) {
+  return l < kEllipsis ? "'" + std::string(1, static_cast<char>(l)) + "'" : "ellipsis dim";
+}
 
 /// Labels of one term; `ellipsisRank`: how many dims "..." stands for.
 Result<Labels> parseTerm(const std::string& term, int64_t ellipsisRank) {
@@ -60,7 +62,8 @@ Result<Equation> parseEquation(std::string text, const std::vector<int64_t>& ran
   std::string left = text.substr(0, arrow);
   std::vector<std::string> terms = splitText(left, ',');
   if (terms.size() != ranks.size()) {
-    return Status::error("the equation has " + std::to_string(terms.size()) + " terms, there are " + std::to_string(ranks.size()) + " operands");
+    return Status::error("the equation has " + std::to_string(terms.size()) + " terms, there are " +
+                         std::to_string(ranks.size()) + " operands");
   }
   Equation e;
   int64_t widest = 0;
@@ -68,7 +71,8 @@ Result<Equation> parseEquation(std::string text, const std::vector<int64_t>& ran
     bool ellipsis = terms[i].find('.') != std::string::npos;
     int64_t rest = ranks[i] - lettersIn(terms[i]);
     if (rest < 0 || (!ellipsis && rest > 0)) {
-      return Status::error("the term " + quoted(terms[i]) + " doesn't fit operand " + std::to_string(i) + " of rank " + std::to_string(ranks[i]));
+      return Status::error("the term " + quoted(terms[i]) + " doesn't fit operand " + std::to_string(i) + " of rank " +
+                           std::to_string(ranks[i]));
     }
     if (ellipsis) widest = std::max(widest, rest);
     LOCUTION_ASSIGN_OR_RETURN(Labels labels, parseTerm(terms[i], ellipsis ? rest : 0));
@@ -77,7 +81,8 @@ Result<Equation> parseEquation(std::string text, const std::vector<int64_t>& ran
   if (arrow != std::string::npos) {
     LOCUTION_ASSIGN_OR_RETURN(e.output, parseTerm(text.substr(arrow + 2), widest));
     for (size_t i = 0; i < e.output.size(); ++i) {
-      if (std::count(e.output.begin(), e.output.end(), e.output[i]) > 1) return Status::error("the output repeats " + labelText(e.output[i]));
+      if (std::count(e.output.begin(), e.output.end(), e.output[i]) > 1)
+        return Status::error("the output repeats " + labelText(e.output[i]));
       bool known = std::any_of(e.operands.begin(), e.operands.end(),
                                [&](const Labels& o) { return std::find(o.begin(), o.end(), e.output[i]) != o.end(); });
       if (!known) return Status::error("the output names " + labelText(e.output[i]) + ", which no operand has");
@@ -108,7 +113,8 @@ Result<std::map<Label, Dim>> labelExtents(const Equation& e, const std::vector<S
       if (it->second == Dim(1) || (!it->second.isKnown() && dim.isKnown())) {
         it->second = dim;
       } else if (it->second.isKnown() && dim.isKnown()) {
-        return Status::error("operand " + std::to_string(i) + " has " + dim.str() + " elements at " + labelText(label) + ", another has " + it->second.str());
+        return Status::error("operand " + std::to_string(i) + " has " + dim.str() + " elements at " + labelText(label) +
+                             ", another has " + it->second.str());
       }
     }
   }
@@ -178,7 +184,8 @@ Status computeEinsum(ComputeContext& c) {
       for (Label l : side.labels) {
         if (contains(keep, l) || contains(reduce, l)) continue;
         bool needed = contains(e.output, l);
-        for (size_t later = next + 1; later < e.operands.size(); ++later) needed = needed || contains(e.operands[later], l);
+        for (size_t later = next + 1; later < e.operands.size(); ++later)
+          needed = needed || contains(e.operands[later], l);
         (needed ? keep : reduce).push_back(l);
       }
     }

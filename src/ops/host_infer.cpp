@@ -123,7 +123,8 @@ Status inferStringNormalizer(InferContext& c) {
     c.setOutput(0, DType::String, Shape::unranked());
     return Status::ok();
   }
-  if (x.rank() != 1 && x.rank() != 2) return Status::error("the input has the shape " + x.str() + ", expected one dim, or two of which the first is 1");
+  if (x.rank() != 1 && x.rank() != 2)
+    return Status::error("the input has the shape " + x.str() + ", expected one dim, or two of which the first is 1");
   if (x.rank() == 2) LOCUTION_RETURN_IF_ERROR(needSameDim(x[0], Dim(1), "first dim of the input and 1"));
   Shape out = x;
   // Words may be dropped, and an empty result holds one empty string.
@@ -167,8 +168,10 @@ Status inferTfIdfVectorizer(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 1));
   std::vector<int64_t> indexes = c.node().intsAttr("ngram_indexes");
   if (indexes.empty()) return Status::error("attribute ngram_indexes is missing");
-  int64_t largest = *std::max_element(indexes.begin(), indexes.end()), smallest = *std::min_element(indexes.begin(), indexes.end());
-  if (smallest < 0 || largest >= (int64_t{1} << 40)) return Status::error("attribute ngram_indexes has an entry out of range");
+  int64_t largest = *std::max_element(indexes.begin(), indexes.end()),
+          smallest = *std::min_element(indexes.begin(), indexes.end());
+  if (smallest < 0 || largest >= (int64_t{1} << 40))
+    return Status::error("attribute ngram_indexes has an entry out of range");
   const Shape& x = c.input(0).shape;
   if (!x.isRanked()) {
     c.setOutput(0, DType::F32, Shape::unranked());
@@ -221,7 +224,8 @@ Status inferMultinomial(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needRank(c, 0, 2));
   LOCUTION_ASSIGN_OR_RETURN(DType type, randomType(c, DType::I32));
   int64_t samples = c.node().intAttr("sample_size", 1);
-  if (samples < 0 || samples > (int64_t{1} << 40)) return Status::error("attribute sample_size is " + std::to_string(samples));
+  if (samples < 0 || samples > (int64_t{1} << 40))
+    return Status::error("attribute sample_size is " + std::to_string(samples));
   const Shape& x = c.input(0).shape;
   c.setOutput(0, type, Shape{x.isRanked() ? x[0] : c.freshDim(), Dim(samples)});
   return Status::ok();

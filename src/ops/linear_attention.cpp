@@ -18,7 +18,8 @@ Status inferCausalConvWithState(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {0, 1, 2, 3}));
   for (size_t i : {0, 1, 3}) LOCUTION_RETURN_IF_ERROR(needRank(c, i, 3));
   LOCUTION_RETURN_IF_ERROR(needRank(c, 2, 1));
-  LOCUTION_RETURN_IF_ERROR(needOneOf("activation", c.node().stringAttr("activation", "none"), {"none", "silu", "swish"}));
+  LOCUTION_RETURN_IF_ERROR(
+      needOneOf("activation", c.node().stringAttr("activation", "none"), {"none", "silu", "swish"}));
   const Shape &x = c.input(0).shape, &w = c.input(1).shape;
   if (w.isRanked()) {
     LOCUTION_RETURN_IF_ERROR(needSameDim(w[1], Dim(1), "second dim of the weights and 1"));
@@ -29,7 +30,8 @@ Status inferCausalConvWithState(InferContext& c) {
     LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(2).shape[0], w[0], "elements of the bias and channels"));
   }
   Dim kept = w.isRanked() ? w[2] - Dim(1) : c.freshDim();
-  if (c.hasInput(3) && c.input(3).shape.isRanked()) LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(3).shape[2], kept, "length of past_state and kernel size - 1"));
+  if (c.hasInput(3) && c.input(3).shape.isRanked())
+    LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(3).shape[2], kept, "length of past_state and kernel size - 1"));
   c.setOutput(0, c.input(0).dtype, x);
   c.setOutput(1, c.input(0).dtype, x.isRanked() ? Shape{x[0], x[1], kept} : Shape::unranked());
   return Status::ok();
@@ -60,7 +62,8 @@ Status computeCausalConvWithState(ComputeContext& c) {
     stage.acc = loop::makeVar("acc", {type, 1});
     Expr sum = stage.acc;
     if (c.hasInput(2)) sum = sum + castTo(type, c.at(2, {o[1]}));
-    if (c.node().stringAttr("activation", "none") != "none") sum = shared(sum, [](const Expr& v) { return v * loop::call("sigmoid", {v}); });
+    if (c.node().stringAttr("activation", "none") != "none")
+      sum = shared(sum, [](const Expr& v) { return v * loop::call("sigmoid", {v}); });
     stage.epilogue = castTo(dtype, sum);
     c.addStage(std::move(stage));
   }
@@ -99,10 +102,15 @@ Status inferLinearAttention(InferContext& c) {
   for (size_t i : {kQuery, kKey, kValue, kDecay, kBeta}) LOCUTION_RETURN_IF_ERROR(needRank(c, i, 3));
   LOCUTION_RETURN_IF_ERROR(needRank(c, kPast, 4));
   LOCUTION_ASSIGN_OR_RETURN(Rule rule, parseRule(c.node()));
-  if (rule.gated != c.hasInput(kDecay)) return Status::error(rule.gated ? "the update rule needs input 4 (decay)" : "the update rule takes no input 4 (decay)");
-  if (rule.delta != c.hasInput(kBeta)) return Status::error(rule.delta ? "the update rule needs input 5 (beta)" : "the update rule takes no input 5 (beta)");
+  if (rule.gated != c.hasInput(kDecay))
+    return Status::error(rule.gated ? "the update rule needs input 4 (decay)"
+                                    : "the update rule takes no input 4 (decay)");
+  if (rule.delta != c.hasInput(kBeta))
+    return Status::error(rule.delta ? "the update rule needs input 5 (beta)"
+                                    : "the update rule takes no input 5 (beta)");
   int64_t qHeads = c.node().intAttr("q_num_heads", 0), kvHeads = c.node().intAttr("kv_num_heads", 0);
-  if (kvHeads < 1 || qHeads < 1 || qHeads % kvHeads != 0) return Status::error("attribute q_num_heads must be a multiple of kv_num_heads, both at least 1");
+  if (kvHeads < 1 || qHeads < 1 || qHeads % kvHeads != 0)
+    return Status::error("attribute q_num_heads must be a multiple of kv_num_heads, both at least 1");
   const Shape &q = c.input(kQuery).shape, &k = c.input(kKey).shape, &v = c.input(kValue).shape;
   DType state = c.hasInput(kPast) ? c.input(kPast).dtype : c.input(kQuery).dtype;
   if (!q.isRanked() || !k.isRanked() || !v.isRanked()) {
@@ -129,7 +137,9 @@ Status inferLinearAttention(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needColumns(kBeta, Dim(kvHeads), Dim(1), "beta"));
   Shape stateShape{q[0], Dim(kvHeads), keySize, valueSize};
   if (c.hasInput(kPast) && c.input(kPast).shape.isRanked()) {
-    for (int64_t i = 0; i < 4; ++i) LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(kPast).shape[i], stateShape[i], "dim " + std::to_string(i) + " of past_state and state"));
+    for (int64_t i = 0; i < 4; ++i)
+      LOCUTION_RETURN_IF_ERROR(
+          needSameDim(c.input(kPast).shape[i], stateShape[i], "dim " + std::to_string(i) + " of past_state and state"));
   }
   c.setOutput(0, c.input(kQuery).dtype, Shape{q[0], q[1], valueSize * Dim(qHeads)});
   c.setOutput(1, state, stateShape);
@@ -146,7 +156,8 @@ Status computeLinearAttention(ComputeContext& c) {
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, keySize)));
   auto f32 = [&](const Expr& e) { return castTo(type, e); };
   loop::BufferRef state = c.temporary("state", type, {keySize, valueSize}), row = c.temporary("row", type, {valueSize});
-  loop::Axis b{loop::makeVar("b"), q[0]}, h{loop::makeVar("h"), kvHeads}, t{loop::makeVar("t"), q[1]}, g{loop::makeVar("g"), group};
+  loop::Axis b{loop::makeVar("b"), q[0]}, h{loop::makeVar("h"), kvHeads}, t{loop::makeVar("t"), q[1]},
+      g{loop::makeVar("g"), group};
   auto keys = [&] { return loop::Axis{loop::makeVar("d"), keySize}; };
   auto columns = [&] { return loop::Axis{loop::makeVar("m"), valueSize}; };
   Expr zero = loop::constant(type, 0);
@@ -163,26 +174,32 @@ Status computeLinearAttention(ComputeContext& c) {
     Expr column = perHead ? Expr(h.var) : Expr(h.var) * keySize + d.var;
     Lets lets;
     Expr factor = lets("factor", loop::call("exp", {f32(c.at(kDecay, {b.var, t.var, column}))}));
-    step.push_back(nest({d}, lets.around(nest({m}, store(state, {d.var, m.var}, load(state, {d.var, m.var}) * factor)))));
+    step.push_back(
+        nest({d}, lets.around(nest({m}, store(state, {d.var, m.var}, load(state, {d.var, m.var}) * factor)))));
   }
   // row = v, or with the delta rule beta * (v - S^T k)
   {
     loop::Axis m = columns(), n = columns(), d = keys(), last = columns();
     step.push_back(nest({m}, store(row, {m.var}, f32(c.at(kValue, {b.var, t.var, Expr(h.var) * valueSize + m.var})))));
     if (rule.delta) {
-      step.push_back(nest({d, n}, store(row, {n.var}, load(row, {n.var}) - load(state, {d.var, n.var}) * keyAt(d.var))));
+      step.push_back(
+          nest({d, n}, store(row, {n.var}, load(row, {n.var}) - load(state, {d.var, n.var}) * keyAt(d.var))));
       Expr column = c.inputExtents(kBeta)[2] == 1 ? loop::index(0) : Expr(h.var);
-      step.push_back(nest({last}, store(row, {last.var}, load(row, {last.var}) * f32(c.at(kBeta, {b.var, t.var, column})))));
+      step.push_back(
+          nest({last}, store(row, {last.var}, load(row, {last.var}) * f32(c.at(kBeta, {b.var, t.var, column})))));
     }
   }
   loop::Axis d1 = keys(), m1 = columns();
-  step.push_back(nest({d1, m1}, store(state, {d1.var, m1.var}, load(state, {d1.var, m1.var}) + keyAt(d1.var) * load(row, {m1.var}))));
+  step.push_back(nest(
+      {d1, m1}, store(state, {d1.var, m1.var}, load(state, {d1.var, m1.var}) + keyAt(d1.var) * load(row, {m1.var}))));
   if (c.wantsOutput(0)) {
     // The row's buffer now takes S^T q, one query head of the group after another.
     loop::Axis m = columns(), d = keys(), n = columns(), last = columns();
     Expr head = Expr(h.var) * group + g.var;
     Stmt clear = nest({m}, store(row, {m.var}, zero));
-    Stmt sum = nest({d, n}, store(row, {n.var}, load(row, {n.var}) + load(state, {d.var, n.var}) * f32(c.at(kQuery, {b.var, t.var, head * keySize + d.var}))));
+    Stmt sum = nest({d, n}, store(row, {n.var},
+                                  load(row, {n.var}) + load(state, {d.var, n.var}) *
+                                                           f32(c.at(kQuery, {b.var, t.var, head * keySize + d.var}))));
     Stmt write = nest({last}, store(c.outputBuffer(0), {b.var, t.var, head * valueSize + last.var},
                                     castTo(c.output(0).dtype, load(row, {last.var}) * loop::constant(type, scale))));
     step.push_back(nest({g}, loop::block({clear, sum, write})));
@@ -190,7 +207,8 @@ Status computeLinearAttention(ComputeContext& c) {
   std::vector<Stmt> all{init, nest({t}, loop::block(step))};
   if (c.wantsOutput(1)) {
     loop::Axis d = keys(), m = columns();
-    all.push_back(nest({d, m}, store(c.outputBuffer(1), {b.var, h.var, d.var, m.var}, castTo(c.output(1).dtype, load(state, {d.var, m.var})))));
+    all.push_back(nest({d, m}, store(c.outputBuffer(1), {b.var, h.var, d.var, m.var},
+                                     castTo(c.output(1).dtype, load(state, {d.var, m.var})))));
   }
   c.setRaw(withBuffers({state, row}, nest({b, h}, loop::block(all))));
   return Status::ok();

@@ -22,12 +22,15 @@ Status inferLoss(InferContext& c) {
   if (x.isRanked()) {
     if (x.rank() < 2) return Status::error("the scores have the shape " + x.str() + ", expected at least two dims");
     if (labels.isRanked()) {
-      if (labels.rank() != x.rank() - 1) return Status::error("the scores have the shape " + x.str() + ", the labels " + labels.str());
+      if (labels.rank() != x.rank() - 1)
+        return Status::error("the scores have the shape " + x.str() + ", the labels " + labels.str());
       for (int64_t i = 0; i < labels.rank(); ++i) {
-        LOCUTION_RETURN_IF_ERROR(needSameDim(labels[i], x[i == 0 ? 0 : i + 1], "dim " + std::to_string(i) + " of the labels and the scores"));
+        LOCUTION_RETURN_IF_ERROR(needSameDim(labels[i], x[i == 0 ? 0 : i + 1],
+                                             "dim " + std::to_string(i) + " of the labels and the scores"));
       }
     }
-    if (c.hasInput(2) && c.input(2).shape.isRanked()) LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(2).shape[0], x[1], "weights and classes"));
+    if (c.hasInput(2) && c.input(2).shape.isRanked())
+      LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(2).shape[0], x[1], "weights and classes"));
   }
   c.setOutput(0, c.input(0).dtype, reduction == "none" ? labels : Shape{});
   return Status::ok();
@@ -46,8 +49,12 @@ Status addLoss(ComputeContext& c, const std::function<Expr(const std::vector<Exp
   Expr zero = loop::constant(type, 0), one = loop::constant(type, 1);
   auto labelAt = [&](const std::vector<Expr>& at) { return loop::cast(DType::I64, c.at(1, at)); };
   // Labels that may be anything when ignored are kept in range for the loads.
-  auto classAt = [&](const Expr& label) { return ignores ? minOf(maxOf(label, loop::index(0)), loop::index(classes - 1)) : label; };
-  auto guarded = [&](const Expr& label, const Expr& value) { return ignores ? select(eq(label, loop::index(ignored)), zero, value) : value; };
+  auto classAt = [&](const Expr& label) {
+    return ignores ? minOf(maxOf(label, loop::index(0)), loop::index(classes - 1)) : label;
+  };
+  auto guarded = [&](const Expr& label, const Expr& value) {
+    return ignores ? select(eq(label, loop::index(ignored)), zero, value) : value;
+  };
   auto weightOf = [&](const Expr& cls) { return c.hasInput(2) ? castTo(type, c.at(2, {cls})) : one; };
   auto lossAt = [&](const std::vector<Expr>& at) {
     Expr label = labelAt(at), cls = classAt(label);
@@ -64,7 +71,8 @@ Status addLoss(ComputeContext& c, const std::function<Expr(const std::vector<Exp
     c.addStage(std::move(stage));
     return Status::ok();
   }
-  auto total = [&](loop::BufferRef out, const std::function<Expr(const std::vector<Expr>&)>& term, const std::function<Expr(const Expr&)>& finish) {
+  auto total = [&](loop::BufferRef out, const std::function<Expr(const std::vector<Expr>&)>& term,
+                   const std::function<Expr(const Expr&)>& finish) {
     loop::Stage s;
     s.out = std::move(out);
     s.reduce = makeAxes(labels, "r");
@@ -81,10 +89,13 @@ Status addLoss(ComputeContext& c, const std::function<Expr(const std::vector<Exp
     total(c.outputBuffer(0), lossAt, [&](const Expr& sum) { return castTo(dtype, sum / count); });
   } else {
     loop::BufferRef weights = c.temporary("weights", type, {});
-    total(weights, [&](const std::vector<Expr>& at) {
-      Expr label = labelAt(at);
-      return guarded(label, weightOf(classAt(label)));
-    }, [](const Expr& sum) { return sum; });
+    total(
+        weights,
+        [&](const std::vector<Expr>& at) {
+          Expr label = labelAt(at);
+          return guarded(label, weightOf(classAt(label)));
+        },
+        [](const Expr& sum) { return sum; });
     total(c.outputBuffer(0), lossAt, [&](const Expr& sum) { return castTo(dtype, sum / load(weights, {})); });
   }
   return Status::ok();
@@ -109,7 +120,8 @@ Status computeSoftmaxCrossEntropyLoss(ComputeContext& c) {
   DType dtype = c.input(0).dtype, type = accumulatorType(dtype);
   std::vector<int64_t> x = c.inputExtents(0), labels = c.inputExtents(1);
   // Over the classes: the maximum, then the logarithm of the sum of exponentials.
-  auto overClasses = [&](const std::string& name, loop::Combiner combiner, const std::function<Expr(const Expr& score, const std::vector<Expr>& at)>& term) {
+  auto overClasses = [&](const std::string& name, loop::Combiner combiner,
+                         const std::function<Expr(const Expr& score, const std::vector<Expr>& at)>& term) {
     loop::Stage s;
     s.out = c.temporary(name, type, labels);
     s.axes = makeAxes(labels);
@@ -120,12 +132,13 @@ Status computeSoftmaxCrossEntropyLoss(ComputeContext& c) {
     s.body = term(castTo(type, c.at(0, indices)), at);
     return s;
   };
-  loop::Stage largest = overClasses("largest", loop::Combiner::Max, [](const Expr& score, const std::vector<Expr>&) { return score; });
+  loop::Stage largest =
+      overClasses("largest", loop::Combiner::Max, [](const Expr& score, const std::vector<Expr>&) { return score; });
   loop::BufferRef top = largest.out;
   c.addStage(std::move(largest));
-  loop::Stage sums = overClasses("logarithms", loop::Combiner::Sum, [&](const Expr& score, const std::vector<Expr>& at) {
-    return loop::call("exp", {score - load(top, at)});
-  });
+  loop::Stage sums = overClasses(
+      "logarithms", loop::Combiner::Sum,
+      [&](const Expr& score, const std::vector<Expr>& at) { return loop::call("exp", {score - load(top, at)}); });
   sums.acc = loop::makeVar("acc", {type, 1});
   sums.epilogue = loop::call("log", {sums.acc});
   loop::BufferRef logarithms = sums.out;
@@ -135,7 +148,9 @@ Status computeSoftmaxCrossEntropyLoss(ComputeContext& c) {
     rest.erase(rest.begin() + 1);
     return castTo(type, c.at(0, at)) - load(top, rest) - load(logarithms, rest);
   };
-  if (c.wantsOutput(1)) LOCUTION_RETURN_IF_ERROR(injective(c, 1, [&](const std::vector<Expr>& at) { return castTo(dtype, logProbability(at)); }));
+  if (c.wantsOutput(1))
+    LOCUTION_RETURN_IF_ERROR(
+        injective(c, 1, [&](const std::vector<Expr>& at) { return castTo(dtype, logProbability(at)); }));
   return c.wantsOutput(0) ? addLoss(c, logProbability) : Status::ok();
 }
 

@@ -61,7 +61,9 @@ struct Pool {
     p.indices = p.layout.arrange(p.vars[0], p.vars[static_cast<size_t>(p.layout.channel())], p.at.position);
     return p;
   }
-  Expr guarded(Expr value, Expr outside) const { return at.inside ? select(at.inside, std::move(value), std::move(outside)) : value; }
+  Expr guarded(Expr value, Expr outside) const {
+    return at.inside ? select(at.inside, std::move(value), std::move(outside)) : value;
+  }
   /// A stage over the window with the axes set.
   loop::Stage stage(loop::Combiner combiner, loop::BufferRef buffer, Expr body) const {
     loop::Stage s;
@@ -82,7 +84,8 @@ void addIndices(ComputeContext& c, const Pool& p, const loop::BufferRef& maximum
     same = logicalOr(same, logicalAnd(loop::call("isnan", {element}), loop::call("isnan", {best})));
   }
   Expr none = loop::identity(loop::Combiner::Min, DType::I64);
-  loop::Stage stage = p.stage(loop::Combiner::Min, c.outputBuffer(1), p.guarded(select(same, flattenIndex(p.in, p.at.position), none), none));
+  loop::Stage stage = p.stage(loop::Combiner::Min, c.outputBuffer(1),
+                              p.guarded(select(same, flattenIndex(p.in, p.at.position), none), none));
   stage.acc = loop::makeVar("acc", {DType::I64, 1});
   Expr flat = stage.acc;
   if (c.node().intAttr("storage_order", 0) == 1) {
@@ -116,7 +119,8 @@ Expr countInside(const Pool& p, size_t i, int64_t low, int64_t high) {
 Status inferMaxPool(InferContext& c) { return inferPool(c); }
 Status inferAveragePool(InferContext& c) { return inferPool(c); }
 Status inferLpPool(InferContext& c) {
-  if (c.node().intAttr("p", 2) < 1) return Status::error("attribute p is " + std::to_string(c.node().intAttr("p", 2)) + ", expected at least 1");
+  if (c.node().intAttr("p", 2) < 1)
+    return Status::error("attribute p is " + std::to_string(c.node().intAttr("p", 2)) + ", expected at least 1");
   return inferPool(c);
 }
 
@@ -124,7 +128,8 @@ Status computeMaxPool(ComputeContext& c) {
   LOCUTION_ASSIGN_OR_RETURN(Pool p, Pool::make(c));
   DType type = c.input(0).dtype;
   loop::BufferRef maximum = c.wantsOutput(0) ? c.outputBuffer(0) : c.temporary("maximum", type, p.outDims);
-  c.addStage(p.stage(loop::Combiner::Max, maximum, p.guarded(c.at(0, p.indices), loop::identity(loop::Combiner::Max, type))));
+  c.addStage(
+      p.stage(loop::Combiner::Max, maximum, p.guarded(c.at(0, p.indices), loop::identity(loop::Combiner::Max, type))));
   if (c.wantsOutput(1)) addIndices(c, p, maximum);
   return Status::ok();
 }
@@ -145,7 +150,8 @@ Status computeAveragePool(ComputeContext& c) {
     }
   }
   Expr zero = loop::constant(accumulator, 0);
-  loop::Stage stage = p.stage(loop::Combiner::Sum, c.outputBuffer(0), p.guarded(castTo(accumulator, c.at(0, p.indices)), zero));
+  loop::Stage stage =
+      p.stage(loop::Combiner::Sum, c.outputBuffer(0), p.guarded(castTo(accumulator, c.at(0, p.indices)), zero));
   stage.acc = loop::makeVar("acc", {accumulator, 1});
   Expr divisor = loop::constant(accumulator, static_cast<double>(constantCount));
   // A window may lie wholly in the padding when dilation steps over the input.

@@ -32,7 +32,8 @@ Expr parameter(ComputeContext& c, size_t i, const Expr& index, const std::vector
 }
 
 /// element - zero point, in the accumulator's type.
-Expr centred(ComputeContext& c, DType type, const Expr& element, size_t zeroPoint, const Expr& index, const std::vector<Expr>& full) {
+Expr centred(ComputeContext& c, DType type, const Expr& element, size_t zeroPoint, const Expr& index,
+             const std::vector<Expr>& full) {
   Expr value = castTo(type, element);
   if (!c.hasInput(zeroPoint)) return value;
   return value - castTo(type, parameter(c, zeroPoint, index, full));
@@ -99,7 +100,8 @@ Status inferQLinearConv(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {0, 2}));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {3, 5}));
   for (size_t i : {1, 4, 6}) LOCUTION_RETURN_IF_ERROR(needDtype(c, i, isFloat, "a float type"));
-  LOCUTION_RETURN_IF_ERROR(needDtype(c, 8, [](DType t) { return t == DType::I32; }, "int32"));
+  LOCUTION_RETURN_IF_ERROR(needDtype(
+      c, 8, [](DType t) { return t == DType::I32; }, "int32"));
   for (size_t i : {1, 2, 6, 7}) LOCUTION_RETURN_IF_ERROR(needScalar(c, i, "input " + std::to_string(i)));
   LOCUTION_RETURN_IF_ERROR(needScalarOrVector(c, 4, outputChannels(c, 3), "w_scale"));
   LOCUTION_RETURN_IF_ERROR(needScalarOrVector(c, 5, outputChannels(c, 3), "w_zero_point"));
@@ -138,8 +140,8 @@ namespace {
 Status checkParameter(ComputeContext& c, size_t i, const std::vector<int64_t>& operand, bool rows) {
   if (!c.hasInput(i)) return Status::ok();
   std::vector<int64_t> extents = c.inputExtents(i);
-  Status bad = Status::error("input " + std::to_string(i) + " of shape " + c.input(i).shape.str() + " doesn't fit the operand of shape " +
-                             Shape::of(operand).str());
+  Status bad = Status::error("input " + std::to_string(i) + " of shape " + c.input(i).shape.str() +
+                             " doesn't fit the operand of shape " + Shape::of(operand).str());
   if (Shape::of(extents).elements() == 1) return Status::ok();
   if (operand.size() < 2) return bad;
   size_t kept = operand.size() - (rows ? 2 : 1), summed = operand.size() - (rows ? 1 : 2);
@@ -152,8 +154,9 @@ Status checkParameter(ComputeContext& c, size_t i, const std::vector<int64_t>& o
 }
 
 /// A sum of products of the operands a and b with their zero points.
-Status computeIntegerMatMul(ComputeContext& c, size_t a, size_t b, size_t zeroA, size_t zeroB,
-                            const std::function<Expr(const Expr& sum, const MatMulIndices&, const std::vector<Expr>& out)>& finish) {
+Status computeIntegerMatMul(
+    ComputeContext& c, size_t a, size_t b, size_t zeroA, size_t zeroB,
+    const std::function<Expr(const Expr& sum, const MatMulIndices&, const std::vector<Expr>& out)>& finish) {
   std::vector<int64_t> aDims = c.inputExtents(a), bDims = c.inputExtents(b);
   LOCUTION_RETURN_IF_ERROR(checkParameter(c, zeroA, aDims, true));
   LOCUTION_RETURN_IF_ERROR(checkParameter(c, zeroB, bDims, false));
@@ -165,7 +168,8 @@ Status computeIntegerMatMul(ComputeContext& c, size_t a, size_t b, size_t zeroA,
   stage.combiner = loop::Combiner::Sum;
   std::vector<Expr> out = varsOf(stage.axes);
   MatMulIndices at = matMulIndices(aDims, bDims, out, stage.reduce[0].var);
-  stage.body = centred(c, type, c.at(a, at.a), zeroA, at.row, at.a) * centred(c, type, c.at(b, at.b), zeroB, at.column, at.b);
+  stage.body =
+      centred(c, type, c.at(a, at.a), zeroA, at.row, at.a) * centred(c, type, c.at(b, at.b), zeroB, at.column, at.b);
   if (finish) {
     stage.acc = loop::makeVar("acc", {type, 1});
     stage.epilogue = finish(stage.acc, at, out);
@@ -184,7 +188,8 @@ Status inferQLinearMatMul(InferContext& c) {
   for (size_t i : {0, 3, 7}) LOCUTION_RETURN_IF_ERROR(needDtype(c, i, isByteOrFloat8, "int8, uint8 or an 8-bit float"));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {0, 2}));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {3, 5}));
-  if (isFloat(c.input(0).dtype) != isFloat(c.input(3).dtype)) return Status::error("one operand is an integer type, the other a float");
+  if (isFloat(c.input(0).dtype) != isFloat(c.input(3).dtype))
+    return Status::error("one operand is an integer type, the other a float");
   for (size_t i : {1, 4, 6}) LOCUTION_RETURN_IF_ERROR(needDtype(c, i, isFloat, "a float type"));
   LOCUTION_ASSIGN_OR_RETURN(Shape shape, matMulShape(c.input(0).shape, c.input(3).shape));
   c.setOutput(0, c.input(7).dtype, shape);
@@ -197,16 +202,19 @@ Status computeQLinearMatMul(ComputeContext& c) {
   LOCUTION_RETURN_IF_ERROR(checkParameter(c, 4, c.inputExtents(3), false));
   LOCUTION_RETURN_IF_ERROR(checkParameter(c, 6, out, true));
   LOCUTION_RETURN_IF_ERROR(checkParameter(c, 7, out, true));
-  return computeIntegerMatMul(c, 0, 3, 2, 5, [&](const Expr& sum, const MatMulIndices& at, const std::vector<Expr>& vars) {
-    // A wide parameter has extent 1 in the summed dim, so index 0 stands there.
-    auto full = [&](std::vector<Expr> indices, size_t summedFromEnd) {
-      if (indices.size() >= summedFromEnd) indices[indices.size() - summedFromEnd] = loop::index(0);
-      return indices;
-    };
-    Expr a = castTo(DType::F32, parameter(c, 1, at.row, full(at.a, 1))), b = castTo(DType::F32, parameter(c, 4, at.column, full(at.b, 2)));
-    Expr y = castTo(DType::F32, parameter(c, 6, at.row, vars));
-    return requantised(c.output(0).dtype, sum, a * b / y, parameter(c, 7, at.row, vars));
-  });
+  return computeIntegerMatMul(c, 0, 3, 2, 5,
+                              [&](const Expr& sum, const MatMulIndices& at, const std::vector<Expr>& vars) {
+                                // A wide parameter has extent 1 in the summed dim, so index 0 stands there.
+                                auto full = [&](std::vector<Expr> indices, size_t summedFromEnd) {
+                                  if (indices.size() >= summedFromEnd)
+                                    indices[indices.size() - summedFromEnd] = loop::index(0);
+                                  return indices;
+                                };
+                                Expr a = castTo(DType::F32, parameter(c, 1, at.row, full(at.a, 1))),
+                                     b = castTo(DType::F32, parameter(c, 4, at.column, full(at.b, 2)));
+                                Expr y = castTo(DType::F32, parameter(c, 6, at.row, vars));
+                                return requantised(c.output(0).dtype, sum, a * b / y, parameter(c, 7, at.row, vars));
+                              });
 }
 
 }  // namespace locution::ops

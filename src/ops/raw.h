@@ -13,7 +13,8 @@ namespace locution::ops {
 /// Serial loops over the axes, outermost first, around `body`.
 inline loop::Stmt nest(const std::vector<loop::Axis>& axes, loop::Stmt body) {
   for (size_t i = axes.size(); i-- > 0;) {
-    body = loop::forLoop(axes[i].var, loop::index(0), loop::index(axes[i].extent), loop::LoopKind::Serial, std::move(body));
+    body = loop::forLoop(axes[i].var, loop::index(0), loop::index(axes[i].extent), loop::LoopKind::Serial,
+                         std::move(body));
   }
   return body;
 }
@@ -33,7 +34,8 @@ class Lets {
     return var;
   }
   loop::Stmt around(loop::Stmt body) const {
-    for (size_t i = entries_.size(); i-- > 0;) body = loop::letStmt(entries_[i].first, entries_[i].second, std::move(body));
+    for (size_t i = entries_.size(); i-- > 0;)
+      body = loop::letStmt(entries_[i].first, entries_[i].second, std::move(body));
     return body;
   }
 

@@ -33,8 +33,13 @@ Status computeRNN(ComputeContext& c) {
     loop::Axis u{loop::makeVar("u"), r.hidden};
     auto d = static_cast<size_t>(s.direction);
     Expr sum = dots.sum(0) + (biasOf(c, r, s.direction, 0, u.var) + biasOf(c, r, s.direction, 1, u.var));
-    Stmt unit = loop::block({dots.clear(), dots.add(c.inputBuffer(1), s.direction, {u.var}, r.inputs, [&](const Expr& i) { return inputFeature(c, r, s, i); }),
-                             dots.add(c.inputBuffer(2), s.direction, {u.var}, r.hidden, [&](const Expr& i) { return load(h.buffer, {s.batch, i}); }),
+    Stmt unit = loop::block({dots.clear(),
+                             dots.add(c.inputBuffer(1), s.direction, {u.var}, r.inputs,
+                                      [&](const Expr& i) { return inputFeature(c, r, s, i); }),
+                             dots.add(c.inputBuffer(2), s.direction, {u.var}, r.hidden,
+                                      [&](const Expr& i) {
+                                        return load(h.buffer, {s.batch, i});
+                                      }),
                              store(next, {u.var}, applyActivation(r.activations[d], clipped(r, sum)))});
     return loop::block({nest({u}, withBuffers(dots.buffers(), unit)), commit(r, h.buffer, next, s.batch)});
   });
@@ -47,13 +52,15 @@ Status computeGRU(ComputeContext& c) {
   LOCUTION_ASSIGN_OR_RETURN(Recurrent r, parseRecurrent(c, 3, {"Sigmoid", "Tanh"}));
   bool resetAfter = c.node().intAttr("linear_before_reset", 0) != 0;
   State h{5, 1, c.temporary("h", r.accumulator, {r.batch, r.hidden})};
-  loop::BufferRef next = c.temporary("next", r.accumulator, {r.hidden}), update = c.temporary("update", r.accumulator, {r.hidden});
+  loop::BufferRef next = c.temporary("next", r.accumulator, {r.hidden}),
+                  update = c.temporary("update", r.accumulator, {r.hidden});
   loop::BufferRef reset = c.temporary("reset", r.accumulator, {r.hidden});
   Dots gates(r, 2), fromInput(r, 1), fromState(r, 1);
   Expr one = loop::constant(r.accumulator, 1);
   Stmt loops = recurrentLoops(c, r, {h}, [&](const Step& s) {
     int64_t d = s.direction;
-    const Recurrent::Activation &f = r.activations[static_cast<size_t>(2 * d)], &g = r.activations[static_cast<size_t>(2 * d + 1)];
+    const Recurrent::Activation &f = r.activations[static_cast<size_t>(2 * d)],
+                                &g = r.activations[static_cast<size_t>(2 * d + 1)];
     auto feature = [&](const Expr& i) { return inputFeature(c, r, s, i); };
     auto bias = [&](int64_t block, const Expr& u) { return biasOf(c, r, d, block, u); };
     // First z and r of every unit: the candidate reads all of r * h.
@@ -65,14 +72,19 @@ Status computeGRU(ComputeContext& c) {
     };
     Expr state = load(h.buffer, {s.batch, u.var}), resetGate = gate(1);
     Stmt unit = loop::block({gates.clear(), gates.add(c.inputBuffer(1), d, rows, r.inputs, feature),
-                             gates.add(c.inputBuffer(2), d, rows, r.hidden, [&](const Expr& i) { return load(h.buffer, {s.batch, i}); }),
-                             store(update, {u.var}, gate(0)), store(reset, {u.var}, resetAfter ? resetGate : resetGate * state)});
+                             gates.add(c.inputBuffer(2), d, rows, r.hidden,
+                                       [&](const Expr& i) {
+                                         return load(h.buffer, {s.batch, i});
+                                       }),
+                             store(update, {u.var}, gate(0)),
+                             store(reset, {u.var}, resetAfter ? resetGate : resetGate * state)});
     Stmt first = nest({u}, withBuffers(gates.buffers(), unit));
 
     loop::Axis v{loop::makeVar("u"), r.hidden};
     std::vector<Expr> row{v.var + 2 * r.hidden};
-    Stmt recurrent = fromState.add(c.inputBuffer(2), d, row, r.hidden,
-                                   [&](const Expr& i) { return resetAfter ? load(h.buffer, {s.batch, i}) : load(reset, {i}); });
+    Stmt recurrent = fromState.add(c.inputBuffer(2), d, row, r.hidden, [&](const Expr& i) {
+      return resetAfter ? load(h.buffer, {s.batch, i}) : load(reset, {i});
+    });
     Expr hiddenPart = fromState.sum(0) + bias(5, v.var);
     if (resetAfter) hiddenPart = load(reset, {v.var}) * hiddenPart;
     Expr candidate = applyActivation(g, clipped(r, fromInput.sum(0) + bias(2, v.var) + hiddenPart));
@@ -80,8 +92,10 @@ Status computeGRU(ComputeContext& c) {
     Stmt mix = store(next, {v.var}, (one - z) * candidate + z * load(h.buffer, {s.batch, v.var}));
     std::vector<loop::BufferRef> buffers = fromInput.buffers();
     buffers.insert(buffers.end(), fromState.buffers().begin(), fromState.buffers().end());
-    Stmt second = nest({v}, withBuffers(buffers, loop::block({fromInput.clear(), fromState.clear(),
-                                                              fromInput.add(c.inputBuffer(1), d, row, r.inputs, feature), recurrent, mix})));
+    Stmt second = nest(
+        {v}, withBuffers(buffers,
+                         loop::block({fromInput.clear(), fromState.clear(),
+                                      fromInput.add(c.inputBuffer(1), d, row, r.inputs, feature), recurrent, mix})));
     return loop::block({first, second, commit(r, h.buffer, next, s.batch)});
   });
   c.setRaw(withBuffers({next, update, reset}, loops));
@@ -92,7 +106,8 @@ Status computeGRU(ComputeContext& c) {
 Status computeLSTM(ComputeContext& c) {
   LOCUTION_ASSIGN_OR_RETURN(Recurrent r, parseRecurrent(c, 4, {"Sigmoid", "Tanh", "Tanh"}));
   bool coupled = c.node().intAttr("input_forget", 0) != 0;
-  State h{5, 1, c.temporary("h", r.accumulator, {r.batch, r.hidden})}, cell{6, 2, c.temporary("c", r.accumulator, {r.batch, r.hidden})};
+  State h{5, 1, c.temporary("h", r.accumulator, {r.batch, r.hidden})},
+      cell{6, 2, c.temporary("c", r.accumulator, {r.batch, r.hidden})};
   loop::BufferRef next = c.temporary("next", r.accumulator, {r.hidden});
   Dots gates(r, 4);
   Expr one = loop::constant(r.accumulator, 1);
@@ -116,9 +131,16 @@ Status computeLSTM(ComputeContext& c) {
     Expr candidate = lets("g", applyActivation(act[1], clipped(r, preActivation(3))));
     Expr after = lets("after", f * before + i * candidate);
     Expr o = lets("o", applyActivation(act[0], clipped(r, peephole(1, after, preActivation(1)))));
-    Stmt write = lets.around(loop::block({store(cell.buffer, {s.batch, u.var}, after), store(next, {u.var}, o * applyActivation(act[2], after))}));
-    Stmt unit = loop::block({gates.clear(), gates.add(c.inputBuffer(1), d, rows, r.inputs, [&](const Expr& k) { return inputFeature(c, r, s, k); }),
-                             gates.add(c.inputBuffer(2), d, rows, r.hidden, [&](const Expr& k) { return load(h.buffer, {s.batch, k}); }), write});
+    Stmt write = lets.around(loop::block(
+        {store(cell.buffer, {s.batch, u.var}, after), store(next, {u.var}, o * applyActivation(act[2], after))}));
+    Stmt unit = loop::block(
+        {gates.clear(),
+         gates.add(c.inputBuffer(1), d, rows, r.inputs, [&](const Expr& k) { return inputFeature(c, r, s, k); }),
+         gates.add(c.inputBuffer(2), d, rows, r.hidden,
+                   [&](const Expr& k) {
+                     return load(h.buffer, {s.batch, k});
+                   }),
+         write});
     return loop::block({nest({u}, withBuffers(gates.buffers(), unit)), commit(r, h.buffer, next, s.batch)});
   });
   c.setRaw(withBuffers({next}, loops));

@@ -15,7 +15,8 @@ using loop::Stmt;
 namespace {
 
 std::string lowerCase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char ch) { return static_cast<char>(std::tolower(ch)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char ch) { return static_cast<char>(std::tolower(ch)); });
   return text;
 }
 
@@ -26,10 +27,10 @@ struct ActivationInfo {
   double alpha, beta;
 };
 constexpr ActivationInfo kActivations[] = {
-    {"relu", false, false, 0, 0},           {"tanh", false, false, 0, 0},      {"sigmoid", false, false, 0, 0},
-    {"affine", true, true, 1, 0},           {"leakyrelu", true, false, 0.01, 0}, {"thresholdedrelu", true, false, 1, 0},
-    {"scaledtanh", true, true, 1, 1},       {"hardsigmoid", true, true, 0.2, 0.5}, {"elu", true, false, 1, 0},
-    {"softsign", false, false, 0, 0},       {"softplus", false, false, 0, 0},
+    {"relu", false, false, 0, 0},     {"tanh", false, false, 0, 0},          {"sigmoid", false, false, 0, 0},
+    {"affine", true, true, 1, 0},     {"leakyrelu", true, false, 0.01, 0},   {"thresholdedrelu", true, false, 1, 0},
+    {"scaledtanh", true, true, 1, 1}, {"hardsigmoid", true, true, 0.2, 0.5}, {"elu", true, false, 1, 0},
+    {"softsign", false, false, 0, 0}, {"softplus", false, false, 0, 0},
 };
 
 Result<int64_t> directionCount(const graph::Node& node) {
@@ -38,7 +39,8 @@ Result<int64_t> directionCount(const graph::Node& node) {
   return direction == "bidirectional" ? 2 : 1;
 }
 
-Result<std::vector<Recurrent::Activation>> parseActivations(const graph::Node& node, int64_t directions, const std::vector<std::string>& defaults) {
+Result<std::vector<Recurrent::Activation>> parseActivations(const graph::Node& node, int64_t directions,
+                                                            const std::vector<std::string>& defaults) {
   std::vector<std::string> names;
   if (auto it = node.attrs.find("activations"); it != node.attrs.end()) {
     if (const auto* list = std::get_if<std::vector<std::string>>(&it->second)) names = *list;
@@ -48,7 +50,8 @@ Result<std::vector<Recurrent::Activation>> parseActivations(const graph::Node& n
   }
   size_t expected = defaults.size() * static_cast<size_t>(directions);
   if (names.size() != expected) {
-    return Status::error("attribute activations has " + std::to_string(names.size()) + " entries, expected " + std::to_string(expected));
+    return Status::error("attribute activations has " + std::to_string(names.size()) + " entries, expected " +
+                         std::to_string(expected));
   }
   // The lists of parameters hold entries for those functions only that take one.
   std::vector<double> alphas = node.floatsAttr("activation_alpha"), betas = node.floatsAttr("activation_beta");
@@ -56,8 +59,10 @@ Result<std::vector<Recurrent::Activation>> parseActivations(const graph::Node& n
   std::vector<Recurrent::Activation> out;
   for (const std::string& name : names) {
     std::string lower = lowerCase(name);
-    const auto* info = std::find_if(std::begin(kActivations), std::end(kActivations), [&](const ActivationInfo& a) { return lower == a.name; });
-    if (info == std::end(kActivations)) return Status::error("attribute activations names " + quoted(name) + ", which is none of ONNX's functions");
+    const auto* info = std::find_if(std::begin(kActivations), std::end(kActivations),
+                                    [&](const ActivationInfo& a) { return lower == a.name; });
+    if (info == std::end(kActivations))
+      return Status::error("attribute activations names " + quoted(name) + ", which is none of ONNX's functions");
     Recurrent::Activation a{lower, info->alpha, info->beta};
     if (info->hasAlpha && nextAlpha < alphas.size()) a.alpha = alphas[nextAlpha++];
     if (info->hasBeta && nextBeta < betas.size()) a.beta = betas[nextBeta++];
@@ -76,7 +81,8 @@ Status needShape(const InferContext& c, size_t i, const std::string& name, const
     fits = !s[d].isKnown() || !want.isKnown() || s[d] == want;
   }
   if (fits) return Status::ok();
-  return Status::error("input " + std::to_string(i) + " (" + name + ") has the shape " + s.str() + ", expected " + Shape(dims).str());
+  return Status::error("input " + std::to_string(i) + " (" + name + ") has the shape " + s.str() + ", expected " +
+                       Shape(dims).str());
 }
 
 }  // namespace
@@ -85,7 +91,8 @@ Status inferRecurrent(InferContext& c, int64_t gates, const std::vector<std::str
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 3));
   LOCUTION_RETURN_IF_ERROR(needDtype(c, 0, isFloat, "a float type"));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {0, 1, 2, 3, 5, 6, 7}));
-  LOCUTION_RETURN_IF_ERROR(needDtype(c, 4, [](DType t) { return t == DType::I32 || t == DType::I64; }, "int32"));
+  LOCUTION_RETURN_IF_ERROR(needDtype(
+      c, 4, [](DType t) { return t == DType::I32 || t == DType::I64; }, "int32"));
   for (size_t i = 0; i < 3; ++i) LOCUTION_RETURN_IF_ERROR(needRank(c, i, 3));
   const graph::Node& node = c.node();
   LOCUTION_ASSIGN_OR_RETURN(int64_t directions, directionCount(node));
@@ -93,10 +100,13 @@ Status inferRecurrent(InferContext& c, int64_t gates, const std::vector<std::str
   if (node.floatAttr("clip", 1) < 0) return Status::error("attribute clip is negative");
   bool batchFirst = node.intAttr("layout", 0) != 0;
   const Shape &x = c.input(0).shape, &w = c.input(1).shape, &r = c.input(2).shape;
-  Dim steps = x.isRanked() ? x[batchFirst ? 1 : 0] : c.freshDim(), batch = x.isRanked() ? x[batchFirst ? 0 : 1] : c.freshDim();
+  Dim steps = x.isRanked() ? x[batchFirst ? 1 : 0] : c.freshDim(),
+      batch = x.isRanked() ? x[batchFirst ? 0 : 1] : c.freshDim();
   Dim hidden = r.isRanked() ? r[2] : node.hasAttr("hidden_size") ? Dim(node.intAttr("hidden_size", 0)) : c.freshDim();
   Dim inputs = x.isRanked() ? x[2] : w.isRanked() ? w[2] : c.freshDim();
-  if (node.hasAttr("hidden_size")) LOCUTION_RETURN_IF_ERROR(needSameDim(hidden, Dim(node.intAttr("hidden_size", 0)), "hidden units of R and attribute hidden_size"));
+  if (node.hasAttr("hidden_size"))
+    LOCUTION_RETURN_IF_ERROR(
+        needSameDim(hidden, Dim(node.intAttr("hidden_size", 0)), "hidden units of R and attribute hidden_size"));
   Dim rows = hidden * Dim(gates), d(directions);
   LOCUTION_RETURN_IF_ERROR(needShape(c, 1, "W", {d, rows, inputs}));
   LOCUTION_RETURN_IF_ERROR(needShape(c, 2, "R", {d, rows, hidden}));
@@ -152,9 +162,11 @@ Expr applyActivation(const Recurrent::Activation& a, const Expr& value) {
 
 Expr clipped(const Recurrent& r, const Expr& x) { return r.clip > 0 ? clampTo(x, -r.clip, r.clip) : x; }
 
-Dots::Dots(const Recurrent& r, size_t rows) : type_(r.accumulator), lanes_(r.accumulator == DType::F64 ? 4 : 8), rows_(rows) {
+Dots::Dots(const Recurrent& r, size_t rows)
+    : type_(r.accumulator), lanes_(r.accumulator == DType::F64 ? 4 : 8), rows_(rows) {
   std::vector<int64_t> dims{static_cast<int64_t>(rows)};
-  buffers_ = {loop::makeBuffer("lanes", {type_, lanes_}, dims, loop::Scope::Register), loop::makeBuffer("sums", {type_, 1}, dims, loop::Scope::Register)};
+  buffers_ = {loop::makeBuffer("lanes", {type_, lanes_}, dims, loop::Scope::Register),
+              loop::makeBuffer("sums", {type_, 1}, dims, loop::Scope::Register)};
 }
 
 Stmt Dots::clear() const {
@@ -185,11 +197,13 @@ Stmt Dots::add(const loop::BufferRef& weights, int64_t direction, const std::vec
   if (whole > 0) {
     loop::VarRef v = loop::makeVar("v");
     Expr lanes = loop::ramp(Expr(v) * lanes_, loop::index(1), lanes_);
-    stmts.push_back(loop::forLoop(v, loop::index(0), loop::index(whole / lanes_), loop::LoopKind::Serial, part(buffers_[0], lanes)));
+    stmts.push_back(loop::forLoop(v, loop::index(0), loop::index(whole / lanes_), loop::LoopKind::Serial,
+                                  part(buffers_[0], lanes)));
   }
   if (whole < count) {
     loop::VarRef i = loop::makeVar("i");
-    stmts.push_back(loop::forLoop(i, loop::index(whole), loop::index(count - whole), loop::LoopKind::Serial, part(buffers_[1], i)));
+    stmts.push_back(
+        loop::forLoop(i, loop::index(whole), loop::index(count - whole), loop::LoopKind::Serial, part(buffers_[1], i)));
   }
   return loop::block(stmts);
 }
@@ -199,7 +213,8 @@ Expr Dots::sum(size_t row) const {
   return load(buffers_[1], at) + loop::vectorReduce(loop::BinaryOp::Add, load(buffers_[0], at));
 }
 
-Stmt recurrentLoops(ComputeContext& c, const Recurrent& r, const std::vector<State>& states, const std::function<Stmt(const Step&)>& cell) {
+Stmt recurrentLoops(ComputeContext& c, const Recurrent& r, const std::vector<State>& states,
+                    const std::function<Stmt(const Step&)>& cell) {
   std::vector<Stmt> all;
   std::vector<loop::BufferRef> buffers;
   for (const State& s : states) buffers.push_back(s.buffer);
@@ -212,10 +227,12 @@ Stmt recurrentLoops(ComputeContext& c, const Recurrent& r, const std::vector<Sta
     for (const State& s : states) {
       std::vector<loop::Axis> axes = makeAxes({r.batch, r.hidden}, "s");
       std::vector<Expr> v = varsOf(axes);
-      Expr start = c.hasInput(s.initial) ? loop::cast(r.accumulator, c.at(s.initial, stateIndices(v[0], v[1]))) : loop::constant(r.accumulator, 0);
+      Expr start = c.hasInput(s.initial) ? loop::cast(r.accumulator, c.at(s.initial, stateIndices(v[0], v[1])))
+                                         : loop::constant(r.accumulator, 0);
       all.push_back(nest(axes, store(s.buffer, v, start)));
     }
-    loop::Axis step{loop::makeVar("t"), r.steps}, batch{loop::makeVar("b"), r.batch}, unit{loop::makeVar("u"), r.hidden};
+    loop::Axis step{loop::makeVar("t"), r.steps}, batch{loop::makeVar("b"), r.batch},
+        unit{loop::makeVar("u"), r.hidden};
     Expr length = loop::index(r.steps), time = step.var;
     if (ragged) length = loop::cast(DType::I64, c.at(4, {batch.var}));
     if (r.isReverse(d)) time = length - 1 - step.var;
@@ -229,13 +246,16 @@ Stmt recurrentLoops(ComputeContext& c, const Recurrent& r, const std::vector<Sta
     Lets lets;
     Expr at = lets("at", time);
     Stmt active = lets.around(loop::block({cell({d, at, batch.var}), writeY(at, h)}));
-    if (ragged) active = loop::ifThen(lt(step.var, length), active, c.wantsOutput(0) ? writeY(step.var, loop::constant(r.accumulator, 0)) : nullptr);
+    if (ragged)
+      active = loop::ifThen(lt(step.var, length), active,
+                            c.wantsOutput(0) ? writeY(step.var, loop::constant(r.accumulator, 0)) : nullptr);
     all.push_back(nest({step, batch}, active));
     for (const State& s : states) {
       if (!c.wantsOutput(s.last)) continue;
       std::vector<loop::Axis> axes = makeAxes({r.batch, r.hidden}, "s");
       std::vector<Expr> v = varsOf(axes);
-      all.push_back(nest(axes, store(c.outputBuffer(s.last), stateIndices(v[0], v[1]), loop::cast(r.type, load(s.buffer, v)))));
+      all.push_back(
+          nest(axes, store(c.outputBuffer(s.last), stateIndices(v[0], v[1]), loop::cast(r.type, load(s.buffer, v)))));
     }
   }
   return withBuffers(buffers, loop::block(all));

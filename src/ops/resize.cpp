@@ -34,12 +34,14 @@ bool isGiven(const Context& c, size_t i) {
 
 Result<std::vector<float>> readScales(const Tensor& t, size_t count) {
   if (!isFloat(t.dtype()) || t.elements() != static_cast<int64_t>(count)) {
-    return Status::error("scales has " + std::to_string(t.elements()) + " entries, expected " + std::to_string(count) + " floats");
+    return Status::error("scales has " + std::to_string(t.elements()) + " entries, expected " + std::to_string(count) +
+                         " floats");
   }
   std::vector<float> scales;
   for (int64_t i = 0; i < t.elements(); ++i) {
     auto s = static_cast<float>(t.elementAsDouble(i));
-    if (!(s > 0) || !(s < 1e9f)) return Status::error("scales has the entry " + std::to_string(s) + ", expected a number above 0");
+    if (!(s > 0) || !(s < 1e9f))
+      return Status::error("scales has the entry " + std::to_string(s) + ", expected a number above 0");
     scales.push_back(s);
   }
   return scales;
@@ -55,7 +57,9 @@ float commonScale(const std::string& policy, const std::vector<int64_t>& sizes, 
   return scale;
 }
 
-int64_t roundedDown(float extent) { return extent < 9e18f ? static_cast<int64_t>(extent) : std::numeric_limits<int64_t>::max(); }
+int64_t roundedDown(float extent) {
+  return extent < 9e18f ? static_cast<int64_t>(extent) : std::numeric_limits<int64_t>::max();
+}
 
 /// floor(in * scale); symbolic when the scale is a simple fraction.
 Dim scaledDim(InferContext& c, const Dim& in, float scale) {
@@ -76,7 +80,8 @@ Status inferResize(InferContext& c) {
   std::string policy = c.node().stringAttr("keep_aspect_ratio_policy", "stretch");
   LOCUTION_RETURN_IF_ERROR(needOneOf("keep_aspect_ratio_policy", policy, {"stretch", "not_larger", "not_smaller"}));
   bool hasScales = isGiven(c, 2), hasSizes = isGiven(c, 3);
-  if (hasScales == hasSizes) return Status::error(hasScales ? "scales and sizes are both given" : "neither scales nor sizes is given");
+  if (hasScales == hasSizes)
+    return Status::error(hasScales ? "scales and sizes are both given" : "neither scales nor sizes is given");
   const Shape& x = c.input(0).shape;
   if (!x.isRanked()) {
     c.setOutput(0, c.input(0).dtype, Shape::unranked());
@@ -92,7 +97,8 @@ Status inferResize(InferContext& c) {
     LOCUTION_ASSIGN_OR_RETURN(factors, readScales(*scales, axes.size()));
   }
   if (sizes && sizes->size() != axes.size()) {
-    return Status::error("sizes has " + std::to_string(sizes->size()) + " entries, expected " + std::to_string(axes.size()));
+    return Status::error("sizes has " + std::to_string(sizes->size()) + " entries, expected " +
+                         std::to_string(axes.size()));
   }
   if (sizes) {
     for (const Dim& d : *sizes) {
@@ -151,7 +157,8 @@ Result<std::vector<ResizeAxis>> resizeAxes(ComputeContext& c, const ResizeMode& 
   if (mode.crops()) {
     const Tensor* t = c.hasInput(1) ? c.constant(1) : nullptr;
     if (!t || t->elements() != 2 * static_cast<int64_t>(dims.size())) {
-      return Status::error("tf_crop_and_resize wants input 1 (roi) with " + std::to_string(2 * dims.size()) + " entries known at compile time");
+      return Status::error("tf_crop_and_resize wants input 1 (roi) with " + std::to_string(2 * dims.size()) +
+                           " entries known at compile time");
     }
     for (int64_t i = 0; i < t->elements(); ++i) roi.push_back(static_cast<float>(t->elementAsDouble(i)));
   }
@@ -162,7 +169,9 @@ Result<std::vector<ResizeAxis>> resizeAxes(ComputeContext& c, const ResizeMode& 
     a.in = in[static_cast<size_t>(a.dim)];
     a.out = out[static_cast<size_t>(a.dim)];
     if (a.out == 0) continue;
-    if (a.in == 0) return Status::error("dim " + std::to_string(dims[i]) + " is empty and can't be resized to " + std::to_string(a.out));
+    if (a.in == 0)
+      return Status::error("dim " + std::to_string(dims[i]) + " is empty and can't be resized to " +
+                           std::to_string(a.out));
     if (!scales.empty()) {
       a.scale = scales[i];
       a.width = static_cast<double>(a.scale) * static_cast<double>(a.in);
@@ -190,7 +199,8 @@ Expr outsideCrop(const ResizeMode& mode, const std::vector<ResizeAxis>& axes, co
   if (!mode.crops()) return outside;
   for (const ResizeAxis& a : axes) {
     Expr x = resizeCoordinate(mode, a, vars[static_cast<size_t>(a.dim)]);
-    Expr here = logicalOr(lt(x, loop::constant(DType::F32, 0)), lt(loop::constant(DType::F32, static_cast<double>(a.in - 1)), x));
+    Expr here = logicalOr(lt(x, loop::constant(DType::F32, 0)),
+                          lt(loop::constant(DType::F32, static_cast<double>(a.in - 1)), x));
     outside = outside ? logicalOr(outside, here) : here;
   }
   return outside;
@@ -206,7 +216,8 @@ Result<Expr> nearestPosition(ComputeContext& c, const ResizeMode& mode, const Re
   if (static_cast<int64_t>(table.size()) == a.out && a.in < (int64_t{1} << 31)) {
     int64_t g = std::gcd(a.in, a.out);
     fits = fitAffine(table, a.in / g, a.out / g, &fit);
-    for (int64_t q = 1; q <= 16 && !fits; ++q) fits = fitAffine(table, std::llround(static_cast<double>(q) / a.scale), q, &fit);
+    for (int64_t q = 1; q <= 16 && !fits; ++q)
+      fits = fitAffine(table, std::llround(static_cast<double>(q) / a.scale), q, &fit);
   }
   if (fits) {
     Expr scaled = o * fit.multiplier + fit.offset;
@@ -231,7 +242,8 @@ Status resizeNearest(ComputeContext& c, const ResizeMode& mode, const std::vecto
     LOCUTION_ASSIGN_OR_RETURN(indices[d], nearestPosition(c, mode, a, vars[d]));
   }
   stage.body = c.at(0, indices);
-  if (Expr outside = outsideCrop(mode, axes, vars)) stage.body = select(outside, loop::constant(c.output(0).dtype, mode.extrapolation), stage.body);
+  if (Expr outside = outsideCrop(mode, axes, vars))
+    stage.body = select(outside, loop::constant(c.output(0).dtype, mode.extrapolation), stage.body);
   c.addStage(std::move(stage));
   return Status::ok();
 }
@@ -253,7 +265,8 @@ Tables addTables(ComputeContext& c, const ResizeMode& mode, const ResizeAxis& a,
   loop::Stage positions;
   positions.out = tables.positions = c.temporary("positions", DType::I64, dims);
   positions.axes = makeAxes(dims);
-  positions.body = minOf(maxOf(unclamped(positions.axes[0].var, positions.axes[1].var), loop::index(0)), loop::index(a.in - 1));
+  positions.body =
+      minOf(maxOf(unclamped(positions.axes[0].var, positions.axes[1].var), loop::index(0)), loop::index(a.in - 1));
   c.addStage(std::move(positions));
 
   auto weight = [&](const Expr& o, const Expr& t) {
@@ -293,10 +306,23 @@ Tables addTables(ComputeContext& c, const ResizeMode& mode, const ResizeAxis& a,
   return tables;
 }
 
+/// A weighted sum as the output's type. Integers: rounded with antialias, else truncated, both as in ONNX Runtime, except that a sum
+/// that misses a whole number by a rounding error is that number.
+Expr filteredValue(const ResizeMode& mode, DType out, const Expr& sum) {
+  if (isFloat(out)) return castTo(out, sum);
+  return shared(sum, [&](const Expr& v) {
+    Expr whole = loop::call("round_even", {v});
+    if (mode.antialias) return loop::cast(out, whole);
+    Expr close = lt(loop::call("abs", {v - whole}), loop::constant(v->type.dtype, 1e-4));
+    return loop::cast(out, select(close, whole, v));
+  });
+}
+
 Status resizeFiltered(ComputeContext& c, const ResizeMode& mode, std::vector<ResizeAxis> axes) {
   // Integers are weighed in float64, so that the weights of a plain image sum to exactly one.
   DType out = c.output(0).dtype, type = isFloat(out) && dtypeBits(out) <= 32 ? DType::F32 : DType::F64;
-  std::stable_sort(axes.begin(), axes.end(), [](const ResizeAxis& a, const ResizeAxis& b) { return a.out * b.in < b.out * a.in; });
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const ResizeAxis& a, const ResizeAxis& b) { return a.out * b.in < b.out * a.in; });
   std::vector<int64_t> dims = c.inputExtents(0);
   loop::BufferRef source = c.inputBuffer(0);
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -326,8 +352,9 @@ Status resizeFiltered(ComputeContext& c, const ResizeMode& mode, std::vector<Res
       value = stage.acc;
     }
     if (last) {
-      value = castTo(out, value);
-      if (Expr outside = outsideCrop(mode, axes, vars)) value = select(outside, loop::constant(out, mode.extrapolation), value);
+      value = filteredValue(mode, out, value);
+      if (Expr outside = outsideCrop(mode, axes, vars))
+        value = select(outside, loop::constant(out, mode.extrapolation), value);
     }
     (stage.acc ? stage.epilogue : stage.body) = value;
     source = stage.out;

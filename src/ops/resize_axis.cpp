@@ -17,12 +17,16 @@ Result<ResizeMode> parseResizeMode(const graph::Node& node) {
   m.nearest = node.stringAttr("nearest_mode", "round_prefer_floor");
   LOCUTION_RETURN_IF_ERROR(needOneOf("mode", mode, {"nearest", "linear", "cubic"}));
   LOCUTION_RETURN_IF_ERROR(needOneOf("coordinate_transformation_mode", m.coordinates,
-                                     {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                                      "tf_crop_and_resize", "tf_half_pixel_for_nn"}));
-  LOCUTION_RETURN_IF_ERROR(needOneOf("nearest_mode", m.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
-  m.kind = mode == "nearest" ? ResizeMode::Kind::Nearest : mode == "linear" ? ResizeMode::Kind::Linear : ResizeMode::Kind::Cubic;
+                                     {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                                      "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}));
+  LOCUTION_RETURN_IF_ERROR(
+      needOneOf("nearest_mode", m.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
+  m.kind = mode == "nearest"  ? ResizeMode::Kind::Nearest
+           : mode == "linear" ? ResizeMode::Kind::Linear
+                              : ResizeMode::Kind::Cubic;
   m.antialias = node.intAttr("antialias", 0) != 0;
-  if (m.antialias && m.kind == ResizeMode::Kind::Nearest) return Status::error("attribute antialias is set, mode is nearest");
+  if (m.antialias && m.kind == ResizeMode::Kind::Nearest)
+    return Status::error("attribute antialias is set, mode is nearest");
   m.excludeOutside = node.intAttr("exclude_outside", 0) != 0;
   m.cubicA = static_cast<float>(node.floatAttr("cubic_coeff_a", -0.75));
   m.extrapolation = static_cast<float>(node.floatAttr("extrapolation_value", 0));

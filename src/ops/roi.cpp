@@ -25,7 +25,8 @@ Status inferRoi(InferContext& c, int64_t columns, Dim height, Dim width) {
   LOCUTION_RETURN_IF_ERROR(needDtype(c, 0, isFloat, "a float type"));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {0, 1}));
   const Shape &x = c.input(0).shape, &rois = c.input(1).shape;
-  if (rois.isRanked()) LOCUTION_RETURN_IF_ERROR(needSameDim(rois[1], Dim(columns), "columns of rois and " + std::to_string(columns)));
+  if (rois.isRanked())
+    LOCUTION_RETURN_IF_ERROR(needSameDim(rois[1], Dim(columns), "columns of rois and " + std::to_string(columns)));
   Dim regions = rois.isRanked() ? rois[0] : c.freshDim(), channels = x.isRanked() ? x[1] : c.freshDim();
   c.setOutput(0, c.input(0).dtype, Shape{regions, channels, std::move(height), std::move(width)});
   return Status::ok();
@@ -39,20 +40,25 @@ Status inferRoiAlign(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needDtype(c, 2, isInteger, "an integer type"));
   const graph::Node& node = c.node();
   LOCUTION_RETURN_IF_ERROR(needOneOf("mode", node.stringAttr("mode", "avg"), {"avg", "max"}));
-  LOCUTION_RETURN_IF_ERROR(needOneOf("coordinate_transformation_mode", node.stringAttr("coordinate_transformation_mode", "half_pixel"),
+  LOCUTION_RETURN_IF_ERROR(needOneOf("coordinate_transformation_mode",
+                                     node.stringAttr("coordinate_transformation_mode", "half_pixel"),
                                      {"half_pixel", "output_half_pixel"}));
-  int64_t height = node.intAttr("output_height", 1), width = node.intAttr("output_width", 1), ratio = node.intAttr("sampling_ratio", 0);
-  if (height < 1 || width < 1 || height > (1 << 20) || width > (1 << 20)) return Status::error("attributes output_height and output_width must be at least 1");
+  int64_t height = node.intAttr("output_height", 1), width = node.intAttr("output_width", 1),
+          ratio = node.intAttr("sampling_ratio", 0);
+  if (height < 1 || width < 1 || height > (1 << 20) || width > (1 << 20))
+    return Status::error("attributes output_height and output_width must be at least 1");
   if (ratio < 0 || ratio > kMaxSamples) return Status::error("attribute sampling_ratio is " + std::to_string(ratio));
   const Shape &rois = c.input(1).shape, &batches = c.input(2).shape;
-  if (rois.isRanked() && batches.isRanked()) LOCUTION_RETURN_IF_ERROR(needSameDim(rois[0], batches[0], "numbers of rois and batch_indices"));
+  if (rois.isRanked() && batches.isRanked())
+    LOCUTION_RETURN_IF_ERROR(needSameDim(rois[0], batches[0], "numbers of rois and batch_indices"));
   return inferRoi(c, 4, height, width);
 }
 
 Status computeRoiAlign(ComputeContext& c) {
   std::vector<int64_t> x = c.inputExtents(0), out = c.outputExtents();
   const graph::Node& node = c.node();
-  bool average = node.stringAttr("mode", "avg") == "avg", half = node.stringAttr("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+  bool average = node.stringAttr("mode", "avg") == "avg",
+       half = node.stringAttr("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   int64_t ratio = node.intAttr("sampling_ratio", 0);
   double scale = static_cast<float>(node.floatAttr("spatial_scale", 1));
   if (x[2] == 0 || x[3] == 0 || x[0] == 0) {
@@ -65,7 +71,9 @@ Status computeRoiAlign(ComputeContext& c) {
   std::vector<Expr> zeroth{loop::index(0)};
 
   /// Of dim d (0: rows, 1: columns): start, extent and samples of the bin that the output position names.
-  auto edge = [&](int64_t column) { return asFloat(c.at(1, {r, loop::index(column)})) * f32(scale) - f32(half ? 0.5 : 0); };
+  auto edge = [&](int64_t column) {
+    return asFloat(c.at(1, {r, loop::index(column)})) * f32(scale) - f32(half ? 0.5 : 0);
+  };
   auto binSize = [&](int64_t d) {
     Expr extent = edge(3 - d) - edge(1 - d);
     if (!half) extent = maxOf(extent, f32(1));
@@ -79,7 +87,9 @@ Status computeRoiAlign(ComputeContext& c) {
     Expr bin = edge(1 - d) + asFloat(axes[static_cast<size_t>(2 + d)].var) * size;
     return bin + (asFloat(i) + f32(0.5)) * size / asFloat(count);
   };
-  auto outside = [&](const Expr& p, int64_t length) { return logicalOr(lt(p, f32(-1)), lt(f32(static_cast<double>(length)), p)); };
+  auto outside = [&](const Expr& p, int64_t length) {
+    return logicalOr(lt(p, f32(-1)), lt(f32(static_cast<double>(length)), p));
+  };
 
   loop::VarRef iy = loop::makeVar("iy"), ix = loop::makeVar("ix");
   Lets bin, sample, taps;
@@ -90,13 +100,17 @@ Status computeRoiAlign(ComputeContext& c) {
   Expr first = logicalAnd(eq(iy, loop::index(0)), eq(ix, loop::index(0))), before = load(sum, zeroth);
 
   // Beyond the last pixel's centre the position is the last pixel itself.
-  auto clamped = [&](const Expr& p, int64_t length) { return minOf(maxOf(p, f32(0)), f32(static_cast<double>(length - 1))); };
+  auto clamped = [&](const Expr& p, int64_t length) {
+    return minOf(maxOf(p, f32(0)), f32(static_cast<double>(length - 1)));
+  };
   Expr y = taps("y", clamped(py, x[2])), xx = taps("x", clamped(px, x[3]));
-  Expr y0 = taps("y0", minOf(asInt(y), loop::index(x[2] - 1))), x0 = taps("x0", minOf(asInt(xx), loop::index(x[3] - 1)));
+  Expr y0 = taps("y0", minOf(asInt(y), loop::index(x[2] - 1))),
+       x0 = taps("x0", minOf(asInt(xx), loop::index(x[3] - 1)));
   Expr y1 = minOf(y0 + 1, loop::index(x[2] - 1)), x1 = minOf(x0 + 1, loop::index(x[3] - 1));
   Expr ly = y - asFloat(y0), lx = xx - asFloat(x0), hy = f32(1) - ly, hx = f32(1) - lx;
   auto pixel = [&](const Expr& row, const Expr& column) { return asFloat(c.at(0, {batch, channel, row, column})); };
-  Expr a = hy * hx * pixel(y0, x0), b = hy * lx * pixel(y0, x1), d = ly * hx * pixel(y1, x0), e = ly * lx * pixel(y1, x1);
+  Expr a = hy * hx * pixel(y0, x0), b = hy * lx * pixel(y0, x1), d = ly * hx * pixel(y1, x0),
+       e = ly * lx * pixel(y1, x1);
   Stmt add, nothing;
   if (average) {
     add = store(sum, zeroth, before + (a + b + d + e));
@@ -120,7 +134,8 @@ Status computeRoiAlign(ComputeContext& c) {
 Status inferMaxRoiPool(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 2));
   std::vector<int64_t> pooled = c.node().intsAttr("pooled_shape");
-  if (pooled.size() != 2) return Status::error("attribute pooled_shape has " + std::to_string(pooled.size()) + " entries, expected 2");
+  if (pooled.size() != 2)
+    return Status::error("attribute pooled_shape has " + std::to_string(pooled.size()) + " entries, expected 2");
   for (int64_t p : pooled) {
     if (p < 1 || p > (1 << 20)) return Status::error("attribute pooled_shape has the entry " + std::to_string(p));
   }
@@ -130,7 +145,8 @@ Status inferMaxRoiPool(InferContext& c) {
 Status computeMaxRoiPool(ComputeContext& c) {
   std::vector<int64_t> x = c.inputExtents(0), out = c.outputExtents();
   double scale = static_cast<float>(c.node().floatAttr("spatial_scale", 1));
-  if (x[0] == 0 && Shape::of(out).elements() != 0) return Status::error("the input is empty: " + c.input(0).shape.str());
+  if (x[0] == 0 && Shape::of(out).elements() != 0)
+    return Status::error("the input is empty: " + c.input(0).shape.str());
   std::vector<loop::Axis> axes = makeAxes(out);
   Expr r = axes[0].var;
   // Corners are whole pixels, both ends included; halves round away from zero.
@@ -146,7 +162,8 @@ Status computeMaxRoiPool(ComputeContext& c) {
   // First row and one past the last of a bin, clipped to the input.
   auto bounds = [&](int64_t d, bool last) {
     Expr start = corner(2 - d), extent = maxOf(corner(4 - d) - start + 1, loop::index(1));
-    Expr size = asFloat(extent) / f32(static_cast<double>(out[static_cast<size_t>(2 + d)])), i = axes[static_cast<size_t>(2 + d)].var;
+    Expr size = asFloat(extent) / f32(static_cast<double>(out[static_cast<size_t>(2 + d)])),
+         i = axes[static_cast<size_t>(2 + d)].var;
     Expr edge = last ? loop::call("ceil", {asFloat(i + 1) * size}) : loop::call("floor", {asFloat(i) * size});
     return minOf(maxOf(asInt(edge) + start, loop::index(0)), loop::index(x[static_cast<size_t>(2 + d)]));
   };
@@ -158,7 +175,8 @@ Status computeMaxRoiPool(ComputeContext& c) {
   loops = loop::forLoop(y, top, maxOf(bottom - top, loop::index(0)), loop::LoopKind::Serial, loops);
   Expr empty = logicalOr(le(bottom, top), le(right, left));
   Expr lowest = loop::identity(loop::Combiner::Max, c.output(0).dtype), zero = loop::constant(c.output(0).dtype, 0);
-  Stmt start = store(largest, zeroth, select(empty, zero, lowest)), finish = store(c.outputBuffer(0), varsOf(axes), load(largest, zeroth));
+  Stmt start = store(largest, zeroth, select(empty, zero, lowest)),
+       finish = store(c.outputBuffer(0), varsOf(axes), load(largest, zeroth));
   c.setRaw(withBuffers({largest}, nest(axes, bin.around(loop::block({start, loops, finish})))));
   return Status::ok();
 }

@@ -19,21 +19,29 @@ Status inferRotaryEmbedding(InferContext& c) {
   const Shape& x = c.input(0).shape;
   c.setOutput(0, c.input(0).dtype, x);
   if (!x.isRanked()) return Status::ok();
-  if (x.rank() != 3 && x.rank() != 4) return Status::error("the input has the shape " + x.str() + ", expected 3 or 4 dims");
+  if (x.rank() != 3 && x.rank() != 4)
+    return Status::error("the input has the shape " + x.str() + ", expected 3 or 4 dims");
   Dim size = x[x.rank() - 1];
   if (x.rank() == 3) {
     int64_t heads = c.node().intAttr("num_heads", 0);
     if (heads < 1) return Status::error("a 3-D input needs the attribute num_heads of at least 1");
-    if (size.isKnown() && size.value() % heads != 0) return Status::error("the input has " + size.str() + " features, not divisible by num_heads " + std::to_string(heads));
+    if (size.isKnown() && size.value() % heads != 0)
+      return Status::error("the input has " + size.str() + " features, not divisible by num_heads " +
+                           std::to_string(heads));
     size = floorDiv(size, Dim(heads));
   }
   int64_t rotated = c.node().intAttr("rotary_embedding_dim", 0);
-  if (rotated < 0 || (size.isKnown() && rotated > size.value())) return Status::error("attribute rotary_embedding_dim is " + std::to_string(rotated) + ", the head size is " + size.str());
+  if (rotated < 0 || (size.isKnown() && rotated > size.value()))
+    return Status::error("attribute rotary_embedding_dim is " + std::to_string(rotated) + ", the head size is " +
+                         size.str());
   if (rotated == 0 && size.isKnown()) rotated = size.value();
-  if (rotated % 2 != 0) return Status::error("the rotated head size is " + std::to_string(rotated) + ", expected an even number");
+  if (rotated % 2 != 0)
+    return Status::error("the rotated head size is " + std::to_string(rotated) + ", expected an even number");
   for (size_t i = 1; i < 3; ++i) {
     const Shape& table = c.input(i).shape;
-    if (table.isRanked() && rotated > 0) LOCUTION_RETURN_IF_ERROR(needSameDim(table[tableRank - 1], Dim(rotated / 2), "columns of the tables and half of the rotated size"));
+    if (table.isRanked() && rotated > 0)
+      LOCUTION_RETURN_IF_ERROR(
+          needSameDim(table[tableRank - 1], Dim(rotated / 2), "columns of the tables and half of the rotated size"));
   }
   Dim batch = x[0], length = x[x.rank() == 4 ? 2 : 1];
   const Shape& rows = c.input(c.hasInput(3) ? 3 : 1).shape;
@@ -72,7 +80,8 @@ Status computeRotaryEmbedding(ComputeContext& c) {
     offset = select(first, loop::index(half), loop::index(-half));
   }
   auto tableAt = [&](size_t i) {
-    Expr value = c.hasInput(3) ? c.at(i, {loop::cast(DType::I64, c.at(3, {at[0], position})), pair}) : c.at(i, {at[0], position, pair});
+    Expr value = c.hasInput(3) ? c.at(i, {loop::cast(DType::I64, c.at(3, {at[0], position})), pair})
+                               : c.at(i, {at[0], position, pair});
     return castTo(type, value);
   };
   std::vector<Expr> partner = at;

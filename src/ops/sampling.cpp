@@ -65,9 +65,11 @@ Status inferGridSample(InferContext& c) {
     c.setOutput(0, c.input(0).dtype, Shape::unranked());
     return Status::ok();
   }
-  if (x.rank() < 3 || grid.rank() != x.rank()) return Status::error("the input has the shape " + x.str() + ", the grid " + grid.str());
+  if (x.rank() < 3 || grid.rank() != x.rank())
+    return Status::error("the input has the shape " + x.str() + ", the grid " + grid.str());
   SpatialLayout layout = SpatialLayout::of(c.node(), x.rank());
-  LOCUTION_RETURN_IF_ERROR(needSameDim(grid[grid.rank() - 1], Dim(layout.spatialRank()), "coordinates of a grid point and spatial dims"));
+  LOCUTION_RETURN_IF_ERROR(
+      needSameDim(grid[grid.rank() - 1], Dim(layout.spatialRank()), "coordinates of a grid point and spatial dims"));
   LOCUTION_RETURN_IF_ERROR(needSameDim(grid[0], x[0], "batches of the grid and the input"));
   std::vector<Dim> spatial(grid.dims().begin() + 1, grid.dims().end() - 1);
   c.setOutput(0, c.input(0).dtype, Shape(layout.arrange(x[0], x[layout.channel()], spatial)));
@@ -82,7 +84,9 @@ Status computeGridSample(ComputeContext& c) {
   size_t rank = in.size();
   DType coordinate = c.input(1).dtype == DType::F64 ? DType::F64 : DType::F32, out = c.output(0).dtype;
   DType type = isFloat(out) ? accumulatorType(out) : DType::F64;
-  bool nearest = mode.filter.kind == ResizeMode::Kind::Nearest, empty = Shape::of(xDims).elements() == 0;
+  // The taps of a cubic take care of the border themselves, as in PyTorch: the position keeps its place between them.
+  bool nearest = mode.filter.kind == ResizeMode::Kind::Nearest, cubic = mode.filter.kind == ResizeMode::Kind::Cubic;
+  bool empty = Shape::of(xDims).elements() == 0;
   if (empty && Shape::of(outDims).elements() != 0) return Status::error("the input is empty, the output is not");
 
   // Positions in the order of the spatial dims (the grid has the last dim's coordinate first).
@@ -100,10 +104,12 @@ Status computeGridSample(ComputeContext& c) {
       Expr x = mode.alignCorners ? (n + k(1)) / k(2) * k(length - 1) : ((n + k(1)) * k(length) - k(1)) / k(2);
       if (nearest) {
         x = loop::call("round_even", {x});
-      } else if (mode.padding == "border") {
+      } else if (mode.padding == "border" && !cubic) {
         x = minOf(maxOf(x, k(0)), k(length - 1));
-      } else if (mode.padding == "reflection") {
-        x = shared(x, [&](const Expr& e) { return mode.alignCorners ? reflected(e, 0, length - 1) : reflected(e, -0.5, length - 0.5); });
+      } else if (mode.padding == "reflection" && !cubic) {
+        x = shared(x, [&](const Expr& e) {
+          return mode.alignCorners ? reflected(e, 0, length - 1) : reflected(e, -0.5, length - 0.5);
+        });
       }
       value = value ? select(eq(vars.back(), loop::index(static_cast<int64_t>(d))), x, value) : x;
     }
@@ -167,7 +173,8 @@ Status inferAffineGrid(InferContext& c) {
     return Status::ok();
   }
   auto rank = static_cast<int64_t>(size->size()) - 2;
-  if (rank != 2 && rank != 3) return Status::error("size has " + std::to_string(size->size()) + " entries, expected 4 or 5");
+  if (rank != 2 && rank != 3)
+    return Status::error("size has " + std::to_string(size->size()) + " entries, expected 4 or 5");
   for (const Dim& d : *size) {
     if (d.isKnown() && d.value() < 0) return Status::error("size has the entry " + d.str());
   }
@@ -193,7 +200,9 @@ Status computeAffineGrid(ComputeContext& c) {
   stage.axes = makeAxes(dims);
   std::vector<Expr> vars = varsOf(stage.axes);
   auto k = [&](double v) { return loop::constant(type, v); };
-  auto theta = [&](size_t column) { return castTo(type, c.at(0, {vars[0], vars.back(), loop::index(static_cast<int64_t>(column))})); };
+  auto theta = [&](size_t column) {
+    return castTo(type, c.at(0, {vars[0], vars.back(), loop::index(static_cast<int64_t>(column))}));
+  };
   Expr sum = theta(rank);
   for (size_t d = 0; d < rank; ++d) {
     // The first column goes with the last spatial dim.

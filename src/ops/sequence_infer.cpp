@@ -102,7 +102,8 @@ Status inferConcatFromSequence(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needSequence(c, 0));
   const Shape& element = c.input(0).shape;
   int64_t newAxis = c.node().intAttr("new_axis", 0);
-  if (newAxis != 0 && newAxis != 1) return Status::error("attribute new_axis is " + std::to_string(newAxis) + ", expected 0 or 1");
+  if (newAxis != 0 && newAxis != 1)
+    return Status::error("attribute new_axis is " + std::to_string(newAxis) + ", expected 0 or 1");
   if (!c.node().hasAttr("axis")) return Status::error("attribute axis is missing");
   Shape out = Shape::unranked();
   if (element.isRanked()) {
@@ -151,7 +152,8 @@ Status inferSplitToSequence(InferContext& c) {
     bool scalar = c.input(1).shape.isRanked() && c.input(1).shape.rank() == 0;
     if (scalar && sum == 0) return Status::error("split is 0, expected at least 1");
     if (!scalar && x[axis].isKnown() && sum != x[axis].value()) {
-      return Status::error("the entries of split sum to " + std::to_string(sum) + ", the axis has " + x[axis].str() + " elements");
+      return Status::error("the entries of split sum to " + std::to_string(sum) + ", the axis has " + x[axis].str() +
+                           " elements");
     }
     bool even = scalar ? x[axis].isKnown() && x[axis].value() % sum == 0
                        : std::all_of(split->begin(), split->end(), [&](int64_t s) { return s == split->front(); });

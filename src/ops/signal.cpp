@@ -26,7 +26,9 @@ std::optional<Dim> knownScalar(const InferContext& c, size_t i) {
 
 Result<int64_t> constantScalarInt(const ComputeContext& c, size_t i, const char* what) {
   LOCUTION_ASSIGN_OR_RETURN(std::vector<int64_t> values, constantInts(c, i, what));
-  if (values.size() != 1) return Status::error("input " + std::to_string(i) + " (" + what + ") has " + std::to_string(values.size()) + " elements, expected one");
+  if (values.size() != 1)
+    return Status::error("input " + std::to_string(i) + " (" + what + ") has " + std::to_string(values.size()) +
+                         " elements, expected one");
   return values[0];
 }
 
@@ -35,7 +37,8 @@ Status inferWindow(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needDtype(c, 0, isInteger, "int32 or int64"));
   LOCUTION_ASSIGN_OR_RETURN(std::optional<DType> type, dtypeAttr(c.node(), "output_datatype"));
   std::optional<Dim> size = knownScalar(c, 0);
-  if (size && size->isKnown() && (size->value() < 0 || size->value() > kMaxLength)) return Status::error("size is " + size->str());
+  if (size && size->isKnown() && (size->value() < 0 || size->value() > kMaxLength))
+    return Status::error("size is " + size->str());
   c.setOutput(0, type.value_or(DType::F32), Shape{size ? *size : c.freshDim()});
   return Status::ok();
 }
@@ -70,7 +73,8 @@ loop::BufferRef addTwiddles(ComputeContext& c, DType type, int64_t length, bool 
   stage.axes = makeAxes({length, 2});
   Expr angle = asF64(stage.axes[0].var) * f64(2 * std::numbers::pi / static_cast<double>(length));
   Expr sine = loop::call("sin", {angle});
-  stage.body = castTo(type, select(eq(stage.axes[1].var, loop::index(0)), loop::call("cos", {angle}), inverse ? sine : f64(0) - sine));
+  stage.body = castTo(
+      type, select(eq(stage.axes[1].var, loop::index(0)), loop::call("cos", {angle}), inverse ? sine : f64(0) - sine));
   loop::BufferRef buffer = stage.out;
   c.addStage(std::move(stage));
   return buffer;
@@ -103,7 +107,8 @@ Status inferDFT(InferContext& c) {
   if (x.rank() < 2) return Status::error("the input has the shape " + x.str() + ", expected at least two dims");
   bool inverse = c.node().intAttr("inverse", 0) != 0, oneSided = c.node().intAttr("onesided", 0) != 0;
   const Dim& parts = x[x.rank() - 1];
-  if (parts.isKnown() && parts.value() != 1 && parts.value() != 2) return Status::error("the last dim of the input is " + parts.str() + ", expected 1 (real) or 2 (complex)");
+  if (parts.isKnown() && parts.value() != 1 && parts.value() != 2)
+    return Status::error("the last dim of the input is " + parts.str() + ", expected 1 (real) or 2 (complex)");
   if (oneSided && !inverse && parts == Dim(2)) return Status::error("a one-sided transform takes a real input");
   std::vector<Dim> dims = x.dims();
   dims.back() = inverse && oneSided ? Dim(1) : Dim(2);
@@ -115,7 +120,8 @@ Status inferDFT(InferContext& c) {
   LOCUTION_ASSIGN_OR_RETURN(int64_t axis, signalAxis(axisInput ? axisInput->front() : -2, x.rank()));
   Dim length = inverse && oneSided ? (x[axis] - Dim(1)) * Dim(2) : x[axis];
   if (c.hasInput(1)) length = knownScalar(c, 1).value_or(c.freshDim());
-  if (length.isKnown() && (length.value() < 1 || length.value() > kMaxLength)) return Status::error("the transform's length is " + length.str() + ", expected at least 1");
+  if (length.isKnown() && (length.value() < 1 || length.value() > kMaxLength))
+    return Status::error("the transform's length is " + length.str() + ", expected at least 1");
   dims[static_cast<size_t>(axis)] = oneSided && !inverse ? floorDiv(length, Dim(2)) + Dim(1) : length;
   c.setOutput(0, c.input(0).dtype, Shape(dims));
   return Status::ok();
@@ -124,7 +130,8 @@ Status inferDFT(InferContext& c) {
 Status computeDFT(ComputeContext& c) {
   std::vector<int64_t> x = c.inputExtents(0), out = c.outputExtents();
   auto rank = static_cast<int64_t>(x.size());
-  bool inverse = c.node().intAttr("inverse", 0) != 0, oneSided = c.node().intAttr("onesided", 0) != 0, complexIn = x.back() == 2;
+  bool inverse = c.node().intAttr("inverse", 0) != 0, oneSided = c.node().intAttr("onesided", 0) != 0,
+       complexIn = x.back() == 2;
   int64_t axisValue = -2;
   if (c.hasInput(2)) {
     LOCUTION_ASSIGN_OR_RETURN(axisValue, constantScalarInt(c, 2, "axis"));
@@ -156,11 +163,13 @@ Status computeDFT(ComputeContext& c) {
   }
   stage.body = rotated(table, m, part, re, im);
   if (half) {
-    Expr mirrored = logicalAnd(lt(loop::index(0), n), lt(n * 2, loop::index(length))), alone = re * load(table, {m, loop::index(0)});
+    Expr mirrored = logicalAnd(lt(loop::index(0), n), lt(n * 2, loop::index(length))),
+         alone = re * load(table, {m, loop::index(0)});
     stage.body = select(mirrored, stage.body * loop::constant(type, 2), alone);
   }
   stage.acc = loop::makeVar("acc", {type, 1});
-  stage.epilogue = castTo(dtype, inverse ? Expr(stage.acc) / loop::constant(type, static_cast<double>(length)) : Expr(stage.acc));
+  stage.epilogue =
+      castTo(dtype, inverse ? Expr(stage.acc) / loop::constant(type, static_cast<double>(length)) : Expr(stage.acc));
   c.addStage(std::move(stage));
   return Status::ok();
 }
@@ -181,13 +190,17 @@ Status inferSTFT(InferContext& c) {
   } else if (c.input(2).shape.isRanked()) {
     length = c.input(2).shape[0];
   }
-  if (length && length->isKnown() && (length->value() < 1 || length->value() > kMaxLength)) return Status::error("the frame length is " + length->str() + ", expected at least 1");
-  if (step && step->isKnown() && step->value() < 1) return Status::error("frame_step is " + step->str() + ", expected at least 1");
-  if (length && c.hasInput(2) && c.input(2).shape.isRanked()) LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(2).shape[0], *length, "length of the window and the frame"));
+  if (length && length->isKnown() && (length->value() < 1 || length->value() > kMaxLength))
+    return Status::error("the frame length is " + length->str() + ", expected at least 1");
+  if (step && step->isKnown() && step->value() < 1)
+    return Status::error("frame_step is " + step->str() + ", expected at least 1");
+  if (length && c.hasInput(2) && c.input(2).shape.isRanked())
+    LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(2).shape[0], *length, "length of the window and the frame"));
   if (x.isRanked() && oneSided && x[2] == Dim(2)) return Status::error("a one-sided transform takes a real signal");
   Dim frames = c.freshDim(), bins = c.freshDim();
   if (x.isRanked() && step && length) {
-    if (x[1].isKnown() && length->isKnown() && length->value() > x[1].value()) return Status::error("the frame of " + length->str() + " is longer than the signal of " + x[1].str());
+    if (x[1].isKnown() && length->isKnown() && length->value() > x[1].value())
+      return Status::error("the frame of " + length->str() + " is longer than the signal of " + x[1].str());
     frames = floorDiv(x[1] - *length, *step) + Dim(1);
   }
   if (length) bins = oneSided ? floorDiv(*length, Dim(2)) + Dim(1) : *length;
@@ -232,9 +245,11 @@ Status inferMelWeightMatrix(InferContext& c) {
   LOCUTION_ASSIGN_OR_RETURN(std::optional<DType> type, dtypeAttr(c.node(), "output_datatype"));
   std::optional<Dim> bins = knownScalar(c, 0), length = knownScalar(c, 1);
   for (const auto& d : {bins, length}) {
-    if (d && d->isKnown() && (d->value() < 0 || d->value() > kMaxLength)) return Status::error("num_mel_bins or dft_length is " + d->str());
+    if (d && d->isKnown() && (d->value() < 0 || d->value() > kMaxLength))
+      return Status::error("num_mel_bins or dft_length is " + d->str());
   }
-  c.setOutput(0, type.value_or(DType::F32), Shape{length ? floorDiv(*length, Dim(2)) + Dim(1) : c.freshDim(), bins ? *bins : c.freshDim()});
+  c.setOutput(0, type.value_or(DType::F32),
+              Shape{length ? floorDiv(*length, Dim(2)) + Dim(1) : c.freshDim(), bins ? *bins : c.freshDim()});
   return Status::ok();
 }
 
@@ -245,7 +260,9 @@ Status computeMelWeightMatrix(ComputeContext& c) {
     return asF64(c.at(i, std::vector<Expr>(c.inputExtents(i).size(), loop::index(0))));
   };
   // The spectrogram bins at which the triangles have their corners, evenly spaced in mel.
-  auto mel = [&](const Expr& hertz) { return f64(2595 / std::numbers::ln10) * loop::call("log1p", {hertz / f64(700)}); };
+  auto mel = [&](const Expr& hertz) {
+    return f64(2595 / std::numbers::ln10) * loop::call("log1p", {hertz / f64(700)});
+  };
   Expr low = mel(scalar(3)), high = mel(scalar(4));
   loop::Stage corners;
   corners.out = c.temporary("corners", DType::I64, {bins + 2});

@@ -24,16 +24,18 @@ std::string listText(const std::vector<int64_t>& values) {
 }
 
 /// The attribute, or `count` times `fallback`; its length and smallest value are checked.
-Result<std::vector<int64_t>> listAttr(const graph::Node& node, const char* key, int64_t count, int64_t fallback, int64_t lowest) {
+Result<std::vector<int64_t>> listAttr(const graph::Node& node, const char* key, int64_t count, int64_t fallback,
+                                      int64_t lowest) {
   std::vector<int64_t> values = node.intsAttr(key);
   if (values.empty()) return std::vector<int64_t>(static_cast<size_t>(count), fallback);
   if (static_cast<int64_t>(values.size()) != count) {
-    return Status::error("attribute " + std::string(key) + " has " + std::to_string(values.size()) + " entries, expected " + std::to_string(count));
+    return Status::error("attribute " + std::string(key) + " has " + std::to_string(values.size()) +
+                         " entries, expected " + std::to_string(count));
   }
   for (int64_t v : values) {
     if (v < lowest || v > kMaxAttribute) {
       return Status::error("attribute " + std::string(key) + " is " + listText(values) + ", entries must be " +
-                  (v < lowest ? "at least " + std::to_string(lowest) : "below 2^40"));
+                           (v < lowest ? "at least " + std::to_string(lowest) : "below 2^40"));
     }
   }
   return values;
@@ -65,14 +67,16 @@ Status checkElements(const std::vector<int64_t>& extents, const std::string& wha
 
 int64_t Window::span(size_t i) const { return saturatingAdd(saturatingMul(kernel[i] - 1, dilations[i]), 1); }
 
-Result<Window> parseWindow(const graph::Node& node, int64_t spatialRank, const std::optional<std::vector<int64_t>>& weights) {
+Result<Window> parseWindow(const graph::Node& node, int64_t spatialRank,
+                           const std::optional<std::vector<int64_t>>& weights) {
   if (spatialRank < 1) return Status::error("the input has no spatial dims (its rank must be at least 3)");
   Window w;
   w.kernel = node.intsAttr("kernel_shape");
   if (!w.kernel.empty()) {
     LOCUTION_ASSIGN_OR_RETURN(w.kernel, listAttr(node, "kernel_shape", spatialRank, 1, 1));
     if (weights && w.kernel != *weights) {
-      return Status::error("attribute kernel_shape is " + listText(w.kernel) + ", but the weights' kernel is " + listText(*weights));
+      return Status::error("attribute kernel_shape is " + listText(w.kernel) + ", but the weights' kernel is " +
+                           listText(*weights));
     }
   } else if (weights) {
     w.kernel = *weights;
@@ -84,7 +88,9 @@ Result<Window> parseWindow(const graph::Node& node, int64_t spatialRank, const s
   LOCUTION_ASSIGN_OR_RETURN(w.dilations, listAttr(node, "dilations", spatialRank, 1, 1));
   LOCUTION_ASSIGN_OR_RETURN(w.autoPad, parseAutoPad(node));
   for (size_t i = 0; i < w.kernel.size(); ++i) {
-    if (w.span(i) > kMaxAttribute) return Status::error("kernel " + listText(w.kernel) + " with dilations " + listText(w.dilations) + " is too large");
+    if (w.span(i) > kMaxAttribute)
+      return Status::error("kernel " + listText(w.kernel) + " with dilations " + listText(w.dilations) +
+                           " is too large");
   }
   w.ceilMode = node.intAttr("ceil_mode", 0) != 0;
   w.padBegin.assign(w.strides.size(), 0);
@@ -102,8 +108,8 @@ Result<Dim> windowOutput(const Window& w, size_t i, const Dim& in) {
   Dim room = in + Dim(w.padBegin[i]) + Dim(w.padEnd[i]) - Dim(w.span(i));
   if (room.isKnown() && room.value() < 0) {
     if (in == Dim(0)) return Dim(0);
-    return Status::error("the window of spatial dim " + std::to_string(i) + " spans " + std::to_string(w.span(i)) + " elements, the padded input has only " +
-                (in + Dim(w.padBegin[i]) + Dim(w.padEnd[i])).str());
+    return Status::error("the window of spatial dim " + std::to_string(i) + " spans " + std::to_string(w.span(i)) +
+                         " elements, the padded input has only " + (in + Dim(w.padBegin[i]) + Dim(w.padEnd[i])).str());
   }
   if (!w.ceilMode) return floorDiv(room, w.strides[i]) + Dim(1);
   // As many windows as start before the end padding, at most.
@@ -114,14 +120,16 @@ void resolvePads(Window& w, const std::vector<int64_t>& in) {
   if (w.autoPad != AutoPad::SameUpper && w.autoPad != AutoPad::SameLower) return;
   for (size_t i = 0; i < w.rank(); ++i) {
     int64_t out = ceilDivide(in[i], w.strides[i]);
-    int64_t total = std::max<int64_t>(0, saturatingSub(saturatingAdd(saturatingMul(out - 1, w.strides[i]), w.span(i)), in[i]));
+    int64_t total =
+        std::max<int64_t>(0, saturatingSub(saturatingAdd(saturatingMul(out - 1, w.strides[i]), w.span(i)), in[i]));
     int64_t less = total / 2;
     w.padBegin[i] = w.autoPad == AutoPad::SameUpper ? less : total - less;
     w.padEnd[i] = total - w.padBegin[i];
   }
 }
 
-Result<loop::BufferRef> padded(ComputeContext& c, size_t i, const Margins& margins, const Expr& value, const std::vector<int64_t>& dilation) {
+Result<loop::BufferRef> padded(ComputeContext& c, size_t i, const Margins& margins, const Expr& value,
+                               const std::vector<int64_t>& dilation) {
   std::vector<int64_t> in = c.inputExtents(i), out = in;
   bool changed = false;
   auto step = [&](size_t d) { return dilation.empty() ? int64_t{1} : dilation[d]; };

@@ -23,7 +23,9 @@ Status checkElements(const std::vector<int64_t>& extents, const std::string& wha
 struct SpatialLayout {
   bool channelsLast = false;
   int64_t rank = 0;
-  static SpatialLayout of(const graph::Node& node, int64_t rank) { return {node.intAttr("channels_last", 0) != 0, rank}; }
+  static SpatialLayout of(const graph::Node& node, int64_t rank) {
+    return {node.intAttr("channels_last", 0) != 0, rank};
+  }
   int64_t spatialRank() const { return rank - 2; }
   int64_t channel() const { return channelsLast ? rank - 1 : 1; }
   int64_t spatial(int64_t i) const { return channelsLast ? 1 + i : 2 + i; }
@@ -62,7 +64,8 @@ struct Window {
 
 /// Reads and checks the attributes for `spatialRank` dims. `weights`: the kernel that the weights have (must agree with
 /// kernel_shape), nullopt when unknown.
-Result<Window> parseWindow(const graph::Node& node, int64_t spatialRank, const std::optional<std::vector<int64_t>>& weights);
+Result<Window> parseWindow(const graph::Node& node, int64_t spatialRank,
+                           const std::optional<std::vector<int64_t>>& weights);
 /// Output extent of spatial dim `i`; an error when the window is larger than the padded input. Windows that would start in the end
 /// padding are dropped in ceil_mode.
 Result<Dim> windowOutput(const Window& window, size_t i, const Dim& in);
@@ -85,8 +88,9 @@ struct WindowPosition {
   std::vector<loop::Expr> position;  ///< in the unpadded input, one a spatial dim
   loop::Expr inside;                 ///< null when every position is inside
 };
-WindowPosition windowPosition(const Window& window, const std::vector<loop::Expr>& out, const std::vector<loop::Expr>& kernel,
-                              const std::vector<int64_t>& inExtents, const std::vector<int64_t>& outExtents);
+WindowPosition windowPosition(const Window& window, const std::vector<loop::Expr>& out,
+                              const std::vector<loop::Expr>& kernel, const std::vector<int64_t>& inExtents,
+                              const std::vector<int64_t>& outExtents);
 
 /// `a` and `b`, where a null one is true.
 loop::Expr both(loop::Expr a, loop::Expr b);

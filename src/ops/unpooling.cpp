@@ -17,8 +17,10 @@ Result<Shape> unpooledShape(const graph::Node& node, const Shape& x) {
   if (w.kernel.empty()) return Status::error("attribute kernel_shape is missing");
   std::vector<Dim> dims{x[0], x[1]};
   for (size_t i = 0; i < w.rank(); ++i) {
-    Dim extent = (x[2 + static_cast<int64_t>(i)] - Dim(1)) * Dim(w.strides[i]) + Dim(w.kernel[i]) - Dim(w.padBegin[i]) - Dim(w.padEnd[i]);
-    if (extent.isKnown() && extent.value() < 0) return Status::error("the output would have " + extent.str() + " elements in spatial dim " + std::to_string(i));
+    Dim extent = (x[2 + static_cast<int64_t>(i)] - Dim(1)) * Dim(w.strides[i]) + Dim(w.kernel[i]) - Dim(w.padBegin[i]) -
+                 Dim(w.padEnd[i]);
+    if (extent.isKnown() && extent.value() < 0)
+      return Status::error("the output would have " + extent.str() + " elements in spatial dim " + std::to_string(i));
     dims.push_back(extent);
   }
   return Shape(dims);
@@ -28,7 +30,8 @@ Result<Shape> unpooledShape(const graph::Node& node, const Shape& x) {
 
 Status inferMaxUnpool(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 2));
-  LOCUTION_RETURN_IF_ERROR(needDtype(c, 1, [](DType t) { return t == DType::I64; }, "int64"));
+  LOCUTION_RETURN_IF_ERROR(needDtype(
+      c, 1, [](DType t) { return t == DType::I64; }, "int64"));
   const Shape& x = c.input(0).shape;
   if (!x.isRanked()) {
     c.setOutput(0, c.input(0).dtype, Shape::unranked());
@@ -47,13 +50,15 @@ Status inferMaxUnpool(InferContext& c) {
   std::vector<Dim> dims;
   if (given) {
     if (static_cast<int64_t>(given->size()) != x.rank()) {
-      return Status::error("output_shape has " + std::to_string(given->size()) + " entries, expected " + std::to_string(x.rank()));
+      return Status::error("output_shape has " + std::to_string(given->size()) + " entries, expected " +
+                           std::to_string(x.rank()));
     }
     dims = *given;
     for (int64_t i = 0; i < x.rank(); ++i) {
       const Dim& d = dims[static_cast<size_t>(i)];
       if (d.isKnown() && inferred[i].isKnown() && d.value() < inferred[i].value()) {
-        return Status::error("output_shape has " + d.str() + " in dim " + std::to_string(i) + ", the attributes want at least " + inferred[i].str());
+        return Status::error("output_shape has " + d.str() + " in dim " + std::to_string(i) +
+                             ", the attributes want at least " + inferred[i].str());
       }
     }
   } else {
@@ -90,12 +95,13 @@ Result<std::vector<int64_t>> blockCounts(const Window& w, const std::vector<int6
 
 Status checkImage(const std::vector<int64_t>& image, const std::vector<int64_t>& block) {
   if (image.empty() || image.size() != block.size()) {
-    return Status::error("image_shape has " + std::to_string(image.size()) + " entries, block_shape " + std::to_string(block.size()));
+    return Status::error("image_shape has " + std::to_string(image.size()) + " entries, block_shape " +
+                         std::to_string(block.size()));
   }
   for (size_t i = 0; i < image.size(); ++i) {
     if (image[i] < 0 || block[i] < 1 || image[i] > (int64_t{1} << 40) || block[i] > (int64_t{1} << 40)) {
-      return Status::error("image_shape " + std::to_string(image[i]) + " or block_shape " + std::to_string(block[i]) + " in dim " +
-                           std::to_string(i) + " is out of range");
+      return Status::error("image_shape " + std::to_string(image[i]) + " or block_shape " + std::to_string(block[i]) +
+                           " in dim " + std::to_string(i) + " is out of range");
     }
   }
   return Status::ok();
@@ -127,7 +133,8 @@ Status inferCol2Im(InferContext& c) {
   Dim channels = c.freshDim();
   if (x.isRanked()) {
     if (x[1].isKnown() && x[1].value() % blockSize != 0) {
-      return Status::error("the input has " + x[1].str() + " rows, not a multiple of the block's " + std::to_string(blockSize) + " elements");
+      return Status::error("the input has " + x[1].str() + " rows, not a multiple of the block's " +
+                           std::to_string(blockSize) + " elements");
     }
     LOCUTION_RETURN_IF_ERROR(needSameDim(x[2], Dim(blocks), "blocks of the input and of the image"));
     channels = floorDiv(x[1], Dim(blockSize));
