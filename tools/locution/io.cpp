@@ -108,6 +108,11 @@ Status bindInputs(const Options& options, const GivenInputs& given, const runtim
       LOCUTION_RETURN_IF_ERROR(context.setInputValue(i, it->second).withContext(options.model));
       continue;
     }
+    if (!ports[i].required.empty()) {
+      hostops::ByteReader bytes(ports[i].required);
+      LOCUTION_RETURN_IF_ERROR(context.setInput(i, hostops::readTensor(bytes)));
+      continue;
+    }
     if (ports[i].kind != ValueKind::Tensor)
       return Status::error("input '" + ports[i].name + "' is not a tensor: give a .pb file");
     LOCUTION_ASSIGN_OR_RETURN(Tensor t, randomTensor(ports[i].name, ports[i].dtype, ports[i].dims, options.seed));
