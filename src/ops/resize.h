@@ -49,4 +49,10 @@ ResizeTaps resizeTaps(const ResizeMode& mode, const ResizeAxis& axis);
 /// The filter's value at a distance (not negative).
 loop::Expr resizeFilter(const ResizeMode& mode, const loop::Expr& distance);
 
+/// Where an output position of a crop lies outside the input; null when it can't.
+loop::Expr outsideCrop(const ResizeMode& mode, const std::vector<ResizeAxis>& axes,
+                       const std::vector<loop::Expr>& vars);
+/// The stages of Linear and Cubic.
+Status resizeFiltered(ComputeContext& c, const ResizeMode& mode, std::vector<ResizeAxis> axes);
+
 }  // namespace locution::ops
