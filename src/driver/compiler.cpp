@@ -84,6 +84,12 @@ Status Session::optimise(graph::Graph& graph) {
   return s;
 }
 
+Status Session::inferTypes(graph::Graph& graph) {
+  passes::PassContext context;
+  context.target = &target_;
+  return passes::runPass(*passes::findPass("infer-shapes"), graph, context, passOptions());
+}
+
 Result<graph::Graph> Session::load(const std::string& path) {
   LOCUTION_ASSIGN_OR_RETURN(frontend::ImportedModel model, frontend::importModel(path));
   for (const std::string& w : model.warnings) warnings_.push_back(path + ": " + w);

@@ -28,6 +28,8 @@ class Session {
   Result<graph::Graph> load(const std::string& path);
   /// For a graph from elsewhere: what `load` does after importing.
   Status specialise(graph::Graph& graph) { return specialiseInputs(graph, options_, &frozen_); }
+  /// Runs type inference alone.
+  Status inferTypes(graph::Graph& graph);
   /// Runs the pass pipeline.
   Status optimise(graph::Graph& graph);
   Result<Compiled> compile(graph::Graph graph, const Progress& progress);

@@ -81,7 +81,11 @@ Result<std::string> showModel(const std::string& path, const CompileOptions& opt
     return Status::error("--stage " + stage + ": there are " + join(stages, ", "));
   LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::create(options));
   LOCUTION_ASSIGN_OR_RETURN(graph::Graph graph, session->load(path));
-  if (stage == "graph") return graph::print(graph);
+  if (stage == "graph") {
+    Status typed = session->inferTypes(graph);
+    if (!typed.isOk()) return typed.withContext(path);
+    return graph::print(graph);
+  }
   if (stage == "memory") {
     auto compiled = session->compile(std::move(graph), {});
     if (!compiled.isOk()) return compiled.status().withContext(path);

@@ -58,6 +58,12 @@ Expr inlineInto(const Expr& e, const Stage& producer, const Ranges& ranges) {
   return out == e ? e : simplify(out, ranges);
 }
 
+// An axis of one element may have been simplified to its only value.
+bool isOwn(const Expr& index, const Axis& axis) {
+  int64_t value = -1;
+  return index.get() == axis.var.get() || (axis.extent == 1 && isConstInt(index, &value) && value == 0);
+}
+
 // Loads of `buffer` in `e` are all at exactly the stage's own axes.
 bool readAtOwnAxes(const Expr& e, const Buffer* buffer, const std::vector<Axis>& axes, size_t count) {
   bool own = true;
@@ -65,7 +71,7 @@ bool readAtOwnAxes(const Expr& e, const Buffer* buffer, const std::vector<Axis>&
   visit(e, [&](const Expr& x) {
     const auto* l = as<Load>(x);
     if (l && l->buffer.get() == buffer)
-      for (size_t i = 0; i < count; ++i) own = own && i < l->indices.size() && l->indices[i].get() == axes[i].var.get();
+      for (size_t i = 0; i < count; ++i) own = own && i < l->indices.size() && isOwn(l->indices[i], axes[i]);
     return own;
   });
   return own;
