@@ -207,6 +207,12 @@ llvm::Value* Emitter::emitCall(const loop::Call& e) {
     return b_.CreateBitCast(args[0], valueType(e.type));
   }
   if (!isSmallFloat(type)) return cheapIntrinsic(e, type, args);
+  bool signIsApart = type != DType::F8E4M3FNUZ && type != DType::F8E5M2FNUZ && type != DType::F8E8M0;
+  if (e.name == "abs" && signIsApart) {
+    // By its bits: narrowing would saturate an infinity of 8 bits.
+    int64_t magnitude = (int64_t{1} << (dtypeBits(type) - 1)) - 1;
+    return b_.CreateAnd(args[0], intOf(args[0]->getType(), magnitude));
+  }
   for (auto& arg : args) arg = widen(arg, type);
   llvm::Value* r = cheapIntrinsic(e, DType::F32, args);
   return e.type.dtype == DType::Bool ? r : narrow(r, type);

@@ -31,25 +31,38 @@ inline std::vector<TargetSpec> runnableTargets() {
   return out;
 }
 
-/// Compiles and runs `f` once over [0, parallelExtent), cut into `parts` calls; false (and a test failure) when it doesn't compile.
+/// A compiled function; a test failure, and not valid, when it doesn't compile.
+class CompiledKernel {
+ public:
+  CompiledKernel(const TargetSpec& target, const loop::Function& f) : extent_(f.parallelExtent) {
+    auto code = makeKernelCompiler(target)->compile(f);
+    EXPECT_TRUE(code) << code.status().message();
+    if (!code) return;
+    auto memory = runtime::CodeMemory::create(code->bytes);
+    EXPECT_TRUE(memory);
+    if (memory) memory_ = *memory;
+  }
+  bool isValid() const { return memory_ != nullptr; }
+  /// Runs the whole parallel range, cut into `parts` calls.
+  void run(std::vector<Tensor>& params, int64_t parts = 1) const {
+    auto entry = reinterpret_cast<runtime::KernelFunction>(reinterpret_cast<uintptr_t>(memory_->data()));
+    std::vector<void*> buffers;
+    for (Tensor& t : params) buffers.push_back(t.raw());
+    runtime::KernelArgs args{buffers.data(), &runtime::mathTable()};
+    for (int64_t i = 0; i < parts; ++i) EXPECT_EQ(entry(&args, extent_ * i / parts, extent_ * (i + 1) / parts), 0);
+  }
+
+ private:
+  int64_t extent_;
+  // Shared because the runtime hands it out so.
+  std::shared_ptr<runtime::CodeMemory> memory_;
+};
+
 inline bool runKernel(const TargetSpec& target, const loop::Function& f, std::vector<Tensor>& params,
                       int64_t parts = 1) {
-  auto code = makeKernelCompiler(target)->compile(f);
-  EXPECT_TRUE(code) << code.status().message();
-  if (!code) return false;
-  auto memory = runtime::CodeMemory::create(code->bytes);
-  EXPECT_TRUE(memory);
-  if (!memory) return false;
-  auto entry = reinterpret_cast<runtime::KernelFunction>(reinterpret_cast<uintptr_t>((*memory)->data()));
-  std::vector<void*> buffers;
-  for (Tensor& t : params) buffers.push_back(t.raw());
-  runtime::KernelArgs args{buffers.data(), &runtime::mathTable()};
-  for (int64_t i = 0; i < parts; ++i) {
-    int64_t begin = f.parallelExtent * i / parts;
-    int64_t end = f.parallelExtent * (i + 1) / parts;
-    EXPECT_EQ(entry(&args, begin, end), 0);
-  }
-  return true;
+  CompiledKernel kernel(target, f);
+  if (kernel.isValid()) kernel.run(params, parts);
+  return kernel.isValid();
 }
 
 inline uint64_t bitsAt(const Tensor& t, int64_t i) {

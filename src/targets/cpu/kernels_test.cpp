@@ -96,11 +96,13 @@ loop::Function largest(const TargetSpec& target, int64_t length) {
 TEST(Kernels, NanReachesTheMaximumAndTailsDont) {
   for (const TargetSpec& target : runnableTargets()) {
     for (int64_t length : {1, 3, 16, 17, 31, 40, 63}) {
+      CompiledKernel kernel(target, largest(target, length));
+      ASSERT_TRUE(kernel.isValid());
       for (int64_t nanAt = 0; nanAt < 64; nanAt += 5) {
         std::vector<Tensor> params = {Tensor(DType::F32, {64}), Tensor(DType::F32, {1})};
         for (int64_t i = 0; i < 64; ++i) params[0].data<float>()[i] = static_cast<float>(i);
         params[0].data<float>()[nanAt] = NAN;
-        ASSERT_TRUE(runKernel(target, largest(target, length), params));
+        kernel.run(params);
         float result = params[1].data<float>()[0];
         if (nanAt < length) {
           EXPECT_TRUE(std::isnan(result)) << target.cpu << " " << length << " " << nanAt;
@@ -119,11 +121,13 @@ TEST(Kernels, LargestOfAnyNumberOfLanes) {
       Expr row = loop::load(in, {loop::ramp(loop::index(0), loop::index(1), lanes)});
       loop::Function f{
           "largest", {in, out}, 1, loop::store(out, {loop::index(0)}, loop::vectorReduce(BinaryOp::Max, row))};
+      CompiledKernel kernel(target, f);
+      ASSERT_TRUE(kernel.isValid());
       for (int at = 0; at < lanes; ++at) {
         std::vector<Tensor> params = {Tensor(DType::I32, {16}), Tensor(DType::I32, {1})};
         params[0].setElementInt(at, 9);
         params[0].setElementInt(lanes, 10);  // beyond the lanes
-        ASSERT_TRUE(runKernel(target, f, params));
+        kernel.run(params);
         EXPECT_EQ(params[1].elementAsInt(0), 9) << target.cpu << " " << lanes << " " << at;
       }
     }
