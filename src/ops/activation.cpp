@@ -173,17 +173,26 @@ Status computeClip(ComputeContext& c) {
   });
 }
 
+namespace {
+
+/// Known to be one number, and zero.
+bool isZero(const Tensor* t) { return t && t->elements() == 1 && t->elementAsDouble(0) == 0; }
+
+}  // namespace
+
 Status inferDropout(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 1));
   const Tensor* training = c.hasInput(2) ? c.constant(2) : nullptr;
-  if (training && training->elements() == 1 && training->elementAsInt(0) != 0)
+  bool dropsNothing = c.hasInput(1) && isZero(c.constant(1));
+  if (training && !isZero(training) && !dropsNothing)
     return Status::error("input 2 (training_mode) is true: only inference is supported");
   c.setOutput(1, DType::Bool, c.input(0).shape);
   return inferActivation(c);
 }
 
 Status computeDropout(ComputeContext& c) {
-  if (c.hasInput(2) && !c.constant(2))
+  bool dropsNothing = c.hasInput(1) && isZero(c.constant(1));
+  if (c.hasInput(2) && !c.constant(2) && !dropsNothing)
     return Status::error("input 2 (training_mode) must be known at compile time, and false");
   if (c.wantsOutput(0))
     LOCUTION_RETURN_IF_ERROR(injective(c, 0, [&](const std::vector<Expr>& indices) { return c.at(0, indices); }));

@@ -1,4 +1,4 @@
-// Normalisations and pools that know of channels: BatchNormalization (inference), InstanceNormalization, GroupNormalization, LRN,
+// Normalisations and pools that know of channels: BatchNormalization, InstanceNormalization, GroupNormalization, LRN,
 // GlobalAveragePool, GlobalMaxPool, GlobalLpPool. Channels are dim 1, or the last with channels_last.
 #include <cmath>
 
@@ -58,16 +58,51 @@ Result<std::vector<Dim>> channelsOf(const InferContext& c, int64_t minimumRank) 
 
 Status inferBatchNormalization(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 5));
-  if (c.node().intAttr("training_mode", 0) != 0 || c.wantsOutput(1) || c.wantsOutput(2))
-    return Status::error("training_mode is set or running statistics are asked for: only inference is supported");
+  bool training = c.node().intAttr("training_mode", 0) != 0;
+  if (!training && (c.wantsOutput(1) || c.wantsOutput(2)))
+    return Status::error("running statistics are asked for, but training_mode isn't set");
   LOCUTION_ASSIGN_OR_RETURN(std::vector<Dim> channels, channelsOf(c, 1));
   LOCUTION_RETURN_IF_ERROR(needChannelVectors(c, 1, 4, channels));
+  for (size_t i : {1, 2})
+    if (c.wantsOutput(i)) c.setOutput(i, c.input(i + 2));
   return inferFloatUnary(c);
 }
+
+namespace {
+
+/// By the batch's own mean and variance, which move the running ones.
+Status normaliseByBatch(ComputeContext& c, const SpatialLayout& layout, double epsilon) {
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < layout.rank; ++i)
+    if (layout.rank == 1 || i != layout.channel()) axes.push_back(i);
+  Reducer r(c, c.inputExtents(0), axes);
+  auto x = [&](const std::vector<Expr>& full) { return widened(c, 0, full); };
+  Moments m = moments(r, x, [](const Expr& variance) { return variance; });
+  double momentum = c.node().floatAttr("momentum", 0.9);
+  for (size_t i : {1, 2}) {
+    if (!c.wantsOutput(i)) continue;
+    const loop::BufferRef& now = i == 1 ? m.mean : m.scale;
+    LOCUTION_RETURN_IF_ERROR(injective(c, i, [&](const std::vector<Expr>& at) {
+      Expr batch = loop::load(now, layout.rank == 1 ? std::vector<Expr>{} : at);
+      DType type = batch->type.dtype;
+      Expr before = loop::cast(type, widened(c, i + 2, at));
+      Expr after = before * loop::constant(type, momentum) + batch * loop::constant(type, 1 - momentum);
+      return loop::cast(c.output(i).dtype, after);
+    }));
+  }
+  return injective(c, 0, [&](const std::vector<Expr>& at) {
+    Expr channel = layout.rank == 1 ? loop::index(0) : at[static_cast<size_t>(layout.channel())];
+    Expr scale = inverseDeviation(r.at(m.scale, at), epsilon) * perChannel(c, 1, channel);
+    return (x(at) - r.at(m.mean, at)) * scale + perChannel(c, 2, channel);
+  });
+}
+
+}  // namespace
 
 Status computeBatchNormalization(ComputeContext& c) {
   SpatialLayout layout = layoutOf(c);
   double epsilon = c.node().floatAttr("epsilon", 1e-5);
+  if (c.node().intAttr("training_mode", 0) != 0) return normaliseByBatch(c, layout, epsilon);
   return injective(c, 0, [&](const std::vector<Expr>& at) {
     Expr channel = layout.rank == 1 ? loop::index(0) : at[static_cast<size_t>(layout.channel())];
     auto p = [&](size_t i) { return perChannel(c, i, channel); };

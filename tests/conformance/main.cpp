@@ -25,6 +25,7 @@ const char* const kUsage =
     "  --threads N        of the target and of each run (default 1)\n"
     "  --cpu NAME         compile for that CPU (default native)\n"
     "  --constants        inputs become constants\n"
+    "  --dynamic          every dim of the inputs becomes dynamic\n"
     "  --processes N      cases at a time (default 2)\n"
     "  --json FILE        one line a case\n"
     "  --list             prints each case that doesn't pass\n"
@@ -47,6 +48,8 @@ bool parse(int argc, char** argv, Options* o) {
       o->list = true;
     } else if (flag == "--constants") {
       o->cases.constants = true;
+    } else if (flag == "--dynamic") {
+      o->cases.dynamic = true;
     } else if (i + 1 == argc) {
       return false;
     } else if (flag == "--suite") {
@@ -132,7 +135,7 @@ int run(Options o) {
     if (!writeFile(LOCUTION_SOURCE_DIR "/docs/conformance.md", markdown(results))) return 1;
   }
   std::vector<std::string> lines;
-  if (expected.isOk()) lines = regressions(results, *expected, o.cases.constants);
+  if (expected.isOk()) lines = regressions(results, *expected, o.cases.constants || o.cases.dynamic);
   for (const std::string& line : lines) std::printf("%s\n", line.c_str());
   int passes = counts[Outcome::Compiled] + counts[Outcome::Folded] + counts[Outcome::Host];
   std::printf("%zu cases: %d compiled, %d folded, %d host, %d refused, %d wrong, %d crashed, %d hung\n", results.size(),

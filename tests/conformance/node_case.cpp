@@ -135,6 +135,18 @@ void makeInputsConstant(graph::Graph& graph, const std::vector<hostops::HostValu
     }
 }
 
+// As a model exported with dynamic axes; the shapes come with the values.
+void makeDimsDynamic(graph::Graph& graph) {
+  graph::Patch patch(graph);
+  for (graph::ValueId v : graph.main().inputs) {
+    ValueType type = graph.type(v);
+    if (type.kind != ValueKind::Tensor || !type.shape.isRanked()) continue;
+    for (int64_t i = 0; i < type.shape.rank(); ++i)
+      type.shape[i] = Dim::symbol(graph.value(v).name + "." + std::to_string(i));
+    patch.setType(v, type);
+  }
+}
+
 CaseResult runDataSet(const std::string& folder, const fs::path& data, const CaseOptions& options) {
   auto model = frontend::importModel(folder + "/model.onnx");
   if (!model.isOk()) return {Outcome::Refused, model.status().message()};
@@ -150,6 +162,7 @@ CaseResult runDataSet(const std::string& folder, const fs::path& data, const Cas
     if (value.isTensor() && graph.type(graph.main().inputs[i]).kind == ValueKind::Tensor)
       compile.inputValues[graph.value(graph.main().inputs[i]).name] = value.tensor;
   }
+  if (options.dynamic) makeDimsDynamic(graph);
   if (options.constants) makeInputsConstant(graph, *inputs);
   auto compiled = driver::compileGraph(std::move(graph), compile);
   if (!compiled.isOk()) return {Outcome::Refused, compiled.status().message()};

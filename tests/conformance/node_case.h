@@ -27,6 +27,7 @@ struct CaseResult {
 struct CaseOptions {
   driver::CompileOptions compile;
   bool constants = false;           ///< inputs become constants: what is tested is folding
+  bool dynamic = false;             ///< every dim of every input becomes a symbol, bound when the values come
   double rtol = 1e-3, atol = 1e-7;  ///< the suite's own
 };
 
