@@ -19,12 +19,15 @@ using schedule::Tail;
 
 namespace {
 
-int64_t product(const std::vector<int64_t>& v) { return std::accumulate(v.begin(), v.end(), int64_t{1}, std::multiplies<>()); }
+int64_t product(const std::vector<int64_t>& v) {
+  return std::accumulate(v.begin(), v.end(), int64_t{1}, std::multiplies<>());
+}
 
 // Writes the steps of one stage (or of the shared loops, stage -1), keeping track of the order of its loops.
 class Writer {
  public:
-  Writer(Plan* plan, int32_t stage, std::vector<std::string> loops) : plan_(plan), stage_(stage), order_(std::move(loops)) {}
+  Writer(Plan* plan, int32_t stage, std::vector<std::string> loops)
+      : plan_(plan), stage_(stage), order_(std::move(loops)) {}
 
   const std::vector<std::string>& order() const { return order_; }
   /// Returns {outer, inner}.
@@ -74,7 +77,12 @@ std::string reduceName(size_t i) { return "r" + std::to_string(i); }
 class StagePlanner {
  public:
   StagePlanner(const Computation& kernel, const TargetSpec& target, Plan* plan, size_t stage, size_t shared)
-      : kernel_(kernel), s_(kernel.stages[stage]), target_(target), shared_(shared), alone_(kernel.stages.size() == 1 && shared == 0), all_(accesses(s_)),
+      : kernel_(kernel),
+        s_(kernel.stages[stage]),
+        target_(target),
+        shared_(shared),
+        alone_(kernel.stages.size() == 1 && shared == 0),
+        all_(accesses(s_)),
         w_(plan, static_cast<int32_t>(stage), loops()) {}
 
   void write() {
@@ -176,7 +184,8 @@ class StagePlanner {
       size_t first = m - 1;
       int64_t extent = s_.reduce[m - 1].extent;
       std::vector<std::string> names;
-      while (first > 0 && mergeable(all_, first - 1, s_.reduce[first].extent, true)) extent *= s_.reduce[--first].extent;
+      while (first > 0 && mergeable(all_, first - 1, s_.reduce[first].extent, true))
+        extent *= s_.reduce[--first].extent;
       for (size_t i = first; i < m; ++i) names.push_back(reduceName(i));
       std::string whole = w_.fuse(names);
       int64_t lanes = lanesFor(extent);
@@ -228,7 +237,8 @@ class StagePlanner {
     if (row != v) {
       size_t first = row;
       rowExtent = s_.axes[row].extent;
-      while (first > 0 && mergeable(all_, first - 1, s_.axes[first].extent, false) && x.used(first - 1) == x.used(row)) rowExtent *= s_.axes[--first].extent;
+      while (first > 0 && mergeable(all_, first - 1, s_.axes[first].extent, false) && x.used(first - 1) == x.used(row))
+        rowExtent *= s_.axes[--first].extent;
       std::vector<std::string> names;
       for (size_t i = first; i <= row; ++i) names.push_back(axisName(i));
       rowLoop = w_.fuse(names);
@@ -274,7 +284,8 @@ class StagePlanner {
     w_.mark(Primitive::Unroll, unrolled);
     w_.mark(Primitive::Vectorise, {vl});
     auto isConstant = [&](const Access& a) {
-      return std::any_of(kernel_.constants.begin(), kernel_.constants.end(), [&](const loop::BufferRef& b) { return b.get() == a.buffer; });
+      return std::any_of(kernel_.constants.begin(), kernel_.constants.end(),
+                         [&](const loop::BufferRef& b) { return b.get() == a.buffer; });
     };
     for (int k = 0; k < 2; ++k) {
       const Access& a = operands[static_cast<size_t>(k)];

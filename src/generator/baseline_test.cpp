@@ -65,7 +65,9 @@ void expectSame(const Computation& whole, const TargetSpec& target) {
     EXPECT_EQ(*parsed, plan);
     auto lowered = schedule::apply(c, plan);
     auto* l = std::get_if<schedule::Lowered>(&lowered);
-    ASSERT_NE(l, nullptr) << plan.str() << "\n" << schedule::reasonText(std::get<schedule::ApplyError>(lowered).reason) << "\n" << print(c);
+    ASSERT_NE(l, nullptr) << plan.str() << "\n"
+                          << schedule::reasonText(std::get<schedule::ApplyError>(lowered).reason) << "\n"
+                          << print(c);
     for (const schedule::PackedOperand& p : l->packs) run(p.computation);
     Status ok = verify(l->function);
     ASSERT_TRUE(ok.isOk()) << ok.message() << "\n" << plan.str() << "\n" << print(l->function);
@@ -81,7 +83,8 @@ void expectSame(const Computation& whole, const TargetSpec& target) {
   for (const BufferRef& b : whole.outputs) {
     const Tensor &have = values.at(b.get()), &want = wanted.at(b.get());
     for (int64_t i = 0; i < want.elements(); ++i)
-      ASSERT_NEAR(have.elementAsDouble(i), want.elementAsDouble(i), 1e-5 * (1 + std::fabs(want.elementAsDouble(i)))) << whole.name << " at " << i;
+      ASSERT_NEAR(have.elementAsDouble(i), want.elementAsDouble(i), 1e-5 * (1 + std::fabs(want.elementAsDouble(i))))
+          << whole.name << " at " << i;
   }
 }
 
@@ -116,7 +119,8 @@ TEST(Baseline, MatmulsOfAnyExtent) {
     for (int64_t m : {1, 3, 7, 13})
       for (int64_t n : {4, 16, 24, 77})
         for (int64_t k : {1, 5, 8})
-          for (int variant = 0; variant < 8; ++variant) expectSame(matmul(m, n, k, variant & 1, variant & 2, variant & 4), target);
+          for (int variant = 0; variant < 8; ++variant)
+            expectSame(matmul(m, n, k, variant & 1, variant & 2, variant & 4), target);
 }
 
 TEST(Baseline, ConvolutionChannelsLastWithPaddingAndGroups) {
@@ -133,7 +137,8 @@ TEST(Baseline, ConvolutionChannelsLastWithPaddingAndGroups) {
       pad.out = padded;
       pad.axes = axesOf({2, h + 2, w + 2, ic}, "p");
       auto p = vars(pad.axes);
-      Expr in = logicalAnd(logicalAnd(le(index(1), p[1]), lt(p[1], index(h + 1))), logicalAnd(le(index(1), p[2]), lt(p[2], index(w + 1))));
+      Expr in = logicalAnd(logicalAnd(le(index(1), p[1]), lt(p[1], index(h + 1))),
+                           logicalAnd(le(index(1), p[2]), lt(p[2], index(w + 1))));
       pad.body = select(in, load(x, {p[0], p[1] - 1, p[2] - 1, p[3]}), constant(DType::F32, 0));
       Stage s;
       s.out = out;
@@ -142,7 +147,8 @@ TEST(Baseline, ConvolutionChannelsLastWithPaddingAndGroups) {
       s.combiner = Combiner::Sum;
       auto i = vars(s.axes), r = vars(s.reduce);
       Expr group = floorDiv(i[3], index(oc / groups));
-      s.body = load(padded, {i[0], i[1] * stride + r[0], i[2] * stride + r[1], group * (ic / groups) + r[2]}) * load(weights, {i[3], r[2], r[0], r[1]});
+      s.body = load(padded, {i[0], i[1] * stride + r[0], i[2] * stride + r[1], group * (ic / groups) + r[2]}) *
+               load(weights, {i[3], r[2], r[0], r[1]});
       c.inputs = {x, weights};
       c.constants = {weights};
       c.outputs = {out};
@@ -173,7 +179,8 @@ TEST(Baseline, SoftmaxRowsShareALoop) {
     b.body = call("exp", {load(x, {b.axes[0].var, b.axes[1].var, b.reduce[0].var}) - load(peak, vars(b.axes))});
     o.out = out;
     o.axes = axesOf({3, 5, n}, "o");
-    o.body = call("exp", {load(x, vars(o.axes)) - load(peak, {o.axes[0].var, o.axes[1].var})}) / load(sum, {o.axes[0].var, o.axes[1].var});
+    o.body = call("exp", {load(x, vars(o.axes)) - load(peak, {o.axes[0].var, o.axes[1].var})}) /
+             load(sum, {o.axes[0].var, o.axes[1].var});
     c.inputs = {x};
     c.outputs = {out};
     c.stages = {a, b, o};

@@ -40,7 +40,8 @@ int64_t groupSize(const loop::Stage& stage, size_t axis) {
   loop::visit(stage.body, [&](const loop::Expr& e) {
     const auto* b = loop::as<loop::Binary>(e);
     int64_t n = 0;
-    if (b && (b->op == loop::BinaryOp::FloorDiv || b->op == loop::BinaryOp::FloorMod) && b->a.get() == var && loop::isConstInt(b->b, &n)) {
+    if (b && (b->op == loop::BinaryOp::FloorDiv || b->op == loop::BinaryOp::FloorMod) && b->a.get() == var &&
+        loop::isConstInt(b->b, &n)) {
       clean = clean && (size == 0 || size == n);
       size = n;
     }

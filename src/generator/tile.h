@@ -11,7 +11,7 @@ struct TileQuestion {
   int64_t rows, columns;  ///< extents of the tiled axes; columns are vectorised
   int64_t lanes;
   int registers;
-  bool fma;               ///< floats: two multiply-adds a cycle with a latency of four
+  bool fma;  ///< floats: two multiply-adds a cycle with a latency of four
 };
 struct RegisterTile {
   int64_t rows = 1, vectors = 1;

@@ -124,7 +124,10 @@ std::string describe(const Graph& graph, NodeId id) {
     out += " '" + node.name + "'";
   else if (node.sourceIndex < 0 && !node.outputs.empty() && node.outputs[0].isValid())
     out += " making '" + graph.value(node.outputs[0]).name + "'";
-  out += " (" + node.op + ")";
+  // A kernel is known by the operator it was built around.
+  out += " (" + (node.op == "Kernel" ? node.stringAttr("anchor", node.op) : node.op);
+  if (graph.opset > 0) out += ", opset " + std::to_string(graph.opset);
+  out += ")";
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     out += i == 0 ? ": inputs " : ", ";
     if (!node.inputs[i].isValid()) {

@@ -77,6 +77,8 @@ class Graph {
   Graph();
 
   std::string name;
+  /// Of ai.onnx in the file the graph came from, for messages; 0: not from a file.
+  int64_t opset = 0;
   /// Free text from the model's metadata_props, kept in the executable.
   std::map<std::string, std::string> metadata;
 

@@ -101,7 +101,8 @@ class Applier {
       if (s.axes.size() < shared_) return ApplyError{Illegal::NotShared};
     if (c_.stages.size() > 1 || shared_ > 0) {
       const Stage& last = c_.stages.back();
-      sharedNest_.emplace(std::vector<Axis>(last.axes.begin(), last.axes.begin() + static_cast<long>(shared_)), 0, std::vector<Axis>{});
+      sharedNest_.emplace(std::vector<Axis>(last.axes.begin(), last.axes.begin() + static_cast<long>(shared_)), 0,
+                          std::vector<Axis>{});
     }
     stages_ = c_.stages;
     for (const Stage& s : stages_) nests_.emplace_back(s.axes, shared_, s.reduce);
@@ -133,19 +134,25 @@ class Applier {
 
   bool scanLegal(size_t i) const {
     const auto& order = nests_[i].order();
-    return !order.empty() && order.back().name == "i" + std::to_string(stages_[i].axes.size() - 1) && order.back().kind == LoopKind::Serial;
+    return !order.empty() && order.back().name == "i" + std::to_string(stages_[i].axes.size() - 1) &&
+           order.back().kind == LoopKind::Serial;
   }
 
-  bool isOutput(const BufferRef& b) const { return std::find(c_.outputs.begin(), c_.outputs.end(), b) != c_.outputs.end(); }
+  bool isOutput(const BufferRef& b) const {
+    return std::find(c_.outputs.begin(), c_.outputs.end(), b) != c_.outputs.end();
+  }
 
   // Temporaries live within the shared loops: the shared axes leave their dims and indices.
   void localiseTemporaries() {
     for (Stage& s : stages_) {
       if (isOutput(s.out)) continue;
       std::vector<Expr> dims(s.out->dims.begin() + static_cast<long>(shared_), s.out->dims.end());
-      auto local = std::make_shared<Buffer>(Buffer{s.out->name, s.out->element, dims, dims.empty() ? Scope::Register : Scope::Stack});
+      auto local = std::make_shared<Buffer>(
+          Buffer{s.out->name, s.out->element, dims, dims.empty() ? Scope::Register : Scope::Stack});
       const Buffer* old = s.out.get();
-      auto drop = [&](const Load& l) { return load(local, {l.indices.begin() + static_cast<long>(shared_), l.indices.end()}); };
+      auto drop = [&](const Load& l) {
+        return load(local, {l.indices.begin() + static_cast<long>(shared_), l.indices.end()});
+      };
       for (Stage& reader : stages_) {
         reader.body = replaceLoads(reader.body, old, drop);
         if (reader.epilogue) reader.epilogue = replaceLoads(reader.epilogue, old, drop);
@@ -190,7 +197,8 @@ class Applier {
 
   std::vector<Expr> outIndices(const Stage& s, const Substitution& map) const {
     std::vector<Expr> indices;
-    for (size_t i = isOutput(s.out) ? 0 : shared_; i < s.axes.size(); ++i) indices.push_back(map.at(s.axes[i].var.get()));
+    for (size_t i = isOutput(s.out) ? 0 : shared_; i < s.axes.size(); ++i)
+      indices.push_back(map.at(s.axes[i].var.get()));
     return indices;
   }
 
@@ -251,7 +259,8 @@ class Applier {
       for (const std::string& name : accNames) indices.push_back(e.value.at(name));
       return indices;
     };
-    Stmt init = nest.open(accNames, env, true, [&](const Env& e) { return store(acc, at(e), identity(s.combiner, element.dtype)); });
+    Stmt init = nest.open(accNames, env, true,
+                          [&](const Env& e) { return store(acc, at(e), identity(s.combiner, element.dtype)); });
     BinaryOp op = combinerOp(s.combiner);
     Stmt update = nest.openReduction(rest, env, [&](const Env& e) {
       std::map<std::string, Expr> values = e.value;
@@ -268,7 +277,8 @@ class Applier {
   }
 
   // Accumulators of partial reduction loops, combined in pairs, lanes last.
-  Expr combinePartials(const Nest&, const BufferRef& acc, const std::vector<Loop>& loops, const std::vector<int64_t>& dims, const Env& e, BinaryOp op) const {
+  Expr combinePartials(const Nest&, const BufferRef& acc, const std::vector<Loop>& loops,
+                       const std::vector<int64_t>& dims, const Env& e, BinaryOp op) const {
     std::vector<std::vector<Expr>> combinations(1);
     int lanes = 0;
     for (size_t i = 0; i < loops.size(); ++i) {
@@ -388,9 +398,11 @@ class Applier {
     std::vector<Expr> guards;
     Substitution map;
     for (size_t i = shared_; i < s.axes.size(); ++i)
-      if (dependsOnAny(l, s, "i" + std::to_string(i))) map[s.axes[i].var.get()] = nest.rebuild("i" + std::to_string(i), values, &guards);
+      if (dependsOnAny(l, s, "i" + std::to_string(i)))
+        map[s.axes[i].var.get()] = nest.rebuild("i" + std::to_string(i), values, &guards);
     for (size_t i = 0; i < s.reduce.size(); ++i)
-      if (dependsOnAny(l, s, "r" + std::to_string(i))) map[s.reduce[i].var.get()] = nest.rebuild("r" + std::to_string(i), values, &guards);
+      if (dependsOnAny(l, s, "r" + std::to_string(i)))
+        map[s.reduce[i].var.get()] = nest.rebuild("r" + std::to_string(i), values, &guards);
     std::vector<Expr> indices;
     for (const Expr& i : l->indices) indices.push_back(substitute(i, map));
     DType dtype = l->buffer->element.dtype;
@@ -467,6 +479,8 @@ class Applier {
 
 }  // namespace
 
-std::variant<Lowered, ApplyError> apply(const Computation& computation, const Plan& plan) { return Applier(computation, plan).run(); }
+std::variant<Lowered, ApplyError> apply(const Computation& computation, const Plan& plan) {
+  return Applier(computation, plan).run();
+}
 
 }  // namespace locution::schedule

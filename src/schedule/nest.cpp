@@ -156,7 +156,8 @@ Stmt Nest::bind(const std::string& name, const Expr& value, Env env, bool branch
     int64_t b = extentOf(f->b, env);
     Expr valueA = b == 1 ? value : loop::floorDiv(value, loop::index(b));
     Expr valueB = b == 1 ? loop::index(0) : loop::floorMod(value, loop::index(b));
-    return bind(f->a, valueA, std::move(env), branch, [&, valueB, f](const Env& e) { return bind(f->b, valueB, e, branch, inside); });
+    return bind(f->a, valueA, std::move(env), branch,
+                [&, valueB, f](const Env& e) { return bind(f->b, valueB, e, branch, inside); });
   }
   const Split* s = splitOfPart(name);
   if (!s) return inside(env);
@@ -179,7 +180,8 @@ Stmt Nest::bind(const std::string& name, const Expr& value, Env env, bool branch
   return loop::ifThen(loop::lt(value, loop::index(whole / s->factor)), inside(full), inside(last));
 }
 
-Stmt Nest::openFrom(const std::vector<std::string>& names, size_t k, const Env& env, bool inTile, bool reduction, const Inside& inside) const {
+Stmt Nest::openFrom(const std::vector<std::string>& names, size_t k, const Env& env, bool inTile, bool reduction,
+                    const Inside& inside) const {
   if (k == names.size()) return inside(env);
   const Loop& loop = *find(names[k]);
   int64_t count = extentOf(loop.name, env);
@@ -245,7 +247,8 @@ std::vector<std::string> Nest::roots(const std::string& name) const {
   return roots(splitOfPart(name)->parent);
 }
 
-Expr Nest::rebuild(const std::string& name, const std::map<std::string, Expr>& atomValues, std::vector<Expr>* guards) const {
+Expr Nest::rebuild(const std::string& name, const std::map<std::string, Expr>& atomValues,
+                   std::vector<Expr>* guards) const {
   auto known = atomValues.find(name);
   if (known != atomValues.end()) return known->second;
   if (const Split* s = splitOfParent(name)) {

@@ -56,7 +56,8 @@ class Nest {
   /// All axes that a loop came from: several where fused loops were split.
   std::vector<std::string> roots(const std::string& name) const;
   /// The axis' value from the atoms' values; adds `axis < extent` to `guards` where a split does not divide.
-  loop::Expr rebuild(const std::string& name, const std::map<std::string, loop::Expr>& atomValues, std::vector<loop::Expr>* guards) const;
+  loop::Expr rebuild(const std::string& name, const std::map<std::string, loop::Expr>& atomValues,
+                     std::vector<loop::Expr>* guards) const;
 
  private:
   struct Split {
@@ -71,7 +72,8 @@ class Nest {
   const Split* splitOfParent(const std::string& name) const;
   const Split* splitOfPart(const std::string& name) const;
   const Fusion* fusionInto(const std::string& name) const;
-  loop::Stmt openFrom(const std::vector<std::string>& names, size_t k, const Env& env, bool inTile, bool reduction, const Inside& inside) const;
+  loop::Stmt openFrom(const std::vector<std::string>& names, size_t k, const Env& env, bool inTile, bool reduction,
+                      const Inside& inside) const;
   loop::Stmt bind(const std::string& name, const loop::Expr& value, Env env, bool branch, const Inside& inside) const;
   void expandAtoms(const std::string& name, std::vector<std::string>* out) const;
 

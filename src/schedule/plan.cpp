@@ -51,18 +51,21 @@ Result<Plan> parsePlan(std::string_view text) {
     size_t next = 1;
     if (step.primitive != Primitive::Share) {
       int64_t stage = -1;
-      if (next >= words.size() || (words[next] != "shared" && (words[next][0] != 's' || !number(words[next].substr(1), &stage))))
+      if (next >= words.size() ||
+          (words[next] != "shared" && (words[next][0] != 's' || !number(words[next].substr(1), &stage))))
         return Status::error("'" + part + "': the stage is missing (s0, s1 ... or shared)");
       step.stage = static_cast<int32_t>(stage);
       ++next;
     }
     size_t end = words.size();
     if (step.primitive == Primitive::Split) {
-      if (end <= next || (words[end - 1] != "peel" && words[end - 1] != "mask")) return Status::error("'" + part + "': a split ends with peel or mask");
+      if (end <= next || (words[end - 1] != "peel" && words[end - 1] != "mask"))
+        return Status::error("'" + part + "': a split ends with peel or mask");
       step.tail = words[--end] == "mask" ? Tail::Mask : Tail::Peel;
     }
     if (takesFactor(step.primitive)) {
-      if (end <= next || !number(words[end - 1], &step.factor)) return Status::error("'" + part + "': the number is missing");
+      if (end <= next || !number(words[end - 1], &step.factor))
+        return Status::error("'" + part + "': the number is missing");
       --end;
     }
     for (; next < end; ++next) step.loops.push_back(words[next]);

@@ -39,7 +39,9 @@ int sizeOf(const Expr& e) {
   return size;
 }
 
-bool isOutput(const Computation& c, const BufferRef& b) { return std::find(c.outputs.begin(), c.outputs.end(), b) != c.outputs.end(); }
+bool isOutput(const Computation& c, const BufferRef& b) {
+  return std::find(c.outputs.begin(), c.outputs.end(), b) != c.outputs.end();
+}
 
 Ranges rangesOf(const Stage& s) {
   Ranges ranges;
@@ -106,7 +108,8 @@ bool simpleIndices(const Load& l) {
 }
 
 bool mayInline(const Computation& c, const Stage& producer, const Stage& reader, int loads, bool onlyReader) {
-  if (producer.combiner != Combiner::None || producer.epilogue || producer.scan || isOutput(c, producer.out)) return false;
+  if (producer.combiner != Combiner::None || producer.epilogue || producer.scan || isOutput(c, producer.out))
+    return false;
   bool inBody = readsBuffer(reader.body, producer.out.get());
   if (isProductSum(reader) && inBody) {
     // Pure permutations only: an operand of a product must stay a load.
@@ -256,7 +259,8 @@ int64_t sharedAxes(const Computation& c) {
   for (const Stage& s : c.stages)
     for (const Stage& p : c.stages) {
       if (isOutput(c, p.out) && !readsOf(s).count(p.out.get())) continue;
-      while (shared > 0 && !(readAtOwnAxes(s.body, p.out.get(), s.axes, shared) && readAtOwnAxes(s.epilogue, p.out.get(), s.axes, shared)))
+      while (shared > 0 && !(readAtOwnAxes(s.body, p.out.get(), s.axes, shared) &&
+                             readAtOwnAxes(s.epilogue, p.out.get(), s.axes, shared)))
         --shared;
     }
   for (const Stage& s : c.stages)
@@ -266,7 +270,8 @@ int64_t sharedAxes(const Computation& c) {
 
 std::vector<Computation> cutKernels(const Computation& c) {
   if (c.raw || c.stages.size() < 2) return {c};
-  constexpr int64_t kMaxLocalElements = 16 << 10;  // of a temporary inside the shared loops: it must stay in the first caches
+  constexpr int64_t kMaxLocalElements =
+      16 << 10;  // of a temporary inside the shared loops: it must stay in the first caches
   auto fits = [&](const std::vector<Stage>& stages) {
     if (stages.size() < 2) return true;
     Computation trial = c;

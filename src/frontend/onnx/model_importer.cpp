@@ -107,6 +107,7 @@ Result<ImportedModel> ModelImporter::run(onnx::ModelProto& model) {
   for (const auto& entry : model.metadata_props()) result_.graph.metadata[entry.key()] = entry.value();
   auto opset = frame.opsets.find(std::string());
   result_.opset = opset == frame.opsets.end() ? 0 : opset->second;
+  result_.graph.opset = result_.opset;
   result_.producer = model.producer_name() + (model.producer_version().empty() ? "" : " " + model.producer_version());
   types_ = TypeReader(dimParamsOf(graph));
 

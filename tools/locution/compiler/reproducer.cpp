@@ -12,7 +12,8 @@ namespace locution::tools {
 
 void armReproducer(const Options& options) {
   setReproducerWriter([options](const std::string& failure) -> std::string {
-    std::string text = "command: " + options.commandLine + "\nversion: " + driver::compilerVersion() + "\n\n" + failure + "\n\n";
+    std::string text =
+        "command: " + options.commandLine + "\nversion: " + driver::compilerVersion() + "\n\n" + failure + "\n\n";
     driver::CompileOptions compile;
     compile.cpu = options.cpu;
     compile.triple = options.triple;
@@ -23,7 +24,8 @@ void armReproducer(const Options& options) {
     if (model.isOk()) text += graph::print(model->graph);
     std::string name = "locution-bug-" + hexDigits(hashText(text)) + ".txt";
     std::error_code error;
-    for (const std::filesystem::path& folder : {std::filesystem::current_path(error), std::filesystem::temp_directory_path(error)}) {
+    for (const std::filesystem::path& folder :
+         {std::filesystem::current_path(error), std::filesystem::temp_directory_path(error)}) {
       std::ofstream file(folder / name, std::ios::binary);
       file << text;
       file.close();
