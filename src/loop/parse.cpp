@@ -59,7 +59,7 @@ class Parser {
   }
 
  private:
-  static constexpr int kMaxDepth = 2000;
+  static constexpr int kMaxDepth = 500;
   struct Depth {
     explicit Depth(int& d) : depth(d) { ++depth; }
     ~Depth() { --depth; }
