@@ -9,6 +9,7 @@
 #include "driver/kernels.h"
 #include "loop/passes.h"
 #include "passes/memory_plan.h"
+#include "schedule/stages.h"
 
 namespace locution::driver {
 
@@ -251,11 +252,26 @@ class Builder {
     }
     std::vector<passes::Lifetime> planned;
     std::vector<size_t> which;
+    std::vector<int32_t> place(l_.buffers.size(), -1);
     for (size_t b = 0; b < lives.size(); ++b) {
       if (!used[b] || !inArena(b)) continue;
       lives[b].bytes = l_.buffers[b].bytes();
+      place[b] = static_cast<int32_t>(planned.size());
       planned.push_back(lives[b]);
       which.push_back(b);
+    }
+    for (size_t i = 0; i < l_.steps.size(); ++i) {
+      const auto* k = std::get_if<KernelStep>(&l_.steps[i]);
+      if (!k || k->outputs.size() != 1 || place[k->outputs[0]] < 0) continue;
+      passes::Lifetime& out = planned[static_cast<size_t>(place[k->outputs[0]])];
+      for (size_t j = 0; j < k->inputs.size() && out.inPlaceOf < 0; ++j) {
+        size_t b = k->inputs[j];
+        // The same buffer under two shapes is read in two ways.
+        bool once = std::count(k->inputs.begin(), k->inputs.end(), b) == 1;
+        if (once && place[b] >= 0 && lives[b].last == static_cast<int32_t>(i) && out.first == static_cast<int32_t>(i) && lives[b].bytes == out.bytes &&
+            schedule::mayWriteOver(k->computation, k->computation.inputs[j]))
+          out.inPlaceOf = place[b];
+      }
     }
     passes::MemoryPlan plan = passes::planMemory(planned);
     arenaOffset_.assign(l_.buffers.size(), 0);

@@ -15,6 +15,10 @@ loop::Computation fuseStages(const loop::Computation& computation);
 /// that cross a cut become outputs of one and inputs of the next. In order of execution.
 std::vector<loop::Computation> cutKernels(const loop::Computation& computation);
 
+/// Whether a kernel of one stage may write its output over `input`: it reads each element of `input` (of the output's shape and element
+/// size) just before it writes the same element, and nowhere else.
+bool mayWriteOver(const loop::Computation& kernel, const loop::BufferRef& input);
+
 /// The number of leading axes that all stages of a kernel have in common, reading each other's temporaries at exactly those.
 int64_t sharedAxes(const loop::Computation& computation);
 
