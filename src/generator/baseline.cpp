@@ -14,7 +14,6 @@ using loop::Computation;
 using loop::Stage;
 using schedule::Plan;
 using schedule::Primitive;
-using schedule::Step;
 using schedule::Tail;
 
 namespace {

@@ -16,12 +16,13 @@ RegisterTile chooseTile(const TileQuestion& q) {
   double bestCost = 1e300;
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(vectorsInAll, q.rows == 1 ? 8 : 4); ++vectors)
     for (int64_t rows = 1; rows <= q.rows && rows * vectors + vectors + 1 <= q.registers; ++rows) {
+      int64_t full = vectorsInAll / vectors, fullRows = q.rows / rows;
       auto along = [&](int64_t r) {
-        double c = static_cast<double>(vectorsInAll / vectors) * cycles(r, vectors);
+        double c = static_cast<double>(full) * cycles(r, vectors);
         if (vectorsInAll % vectors) c += cycles(r, vectorsInAll % vectors);
         return c;
       };
-      double cost = static_cast<double>(q.rows / rows) * along(rows);
+      double cost = static_cast<double>(fullRows) * along(rows);
       if (q.rows % rows) cost += along(q.rows % rows);
       // Of equal cost: the larger tile reads less.
       cost *= 1 - 1e-4 * static_cast<double>(rows * vectors);

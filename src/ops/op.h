@@ -21,7 +21,7 @@ namespace locution::ops {
 enum class Pattern : uint8_t {
   Alias,        ///< the same bytes under another shape (Reshape, Flatten, Squeeze, Unsqueeze, Identity)
   Elementwise,  ///< out[i] from in[i], with broadcasting
-  Injective,    ///< out[i] from in[f(i)], each output element from few inputs (Transpose, Slice, Concat, Gather, Pad, Expand, Resize)
+  Injective,  ///< out[i] from in[f(i)], each output element from few inputs (Transpose, Slice, Concat, Gather, Pad, Expand, Resize)
   Reduction,    ///< reduces over axes, may take several stages (ReduceSum, Softmax, LayerNormalization, pooling)
   Contraction,  ///< a sum of products of two operands (MatMul, Gemm, Conv)
   Opaque,       ///< loops that fuse with nothing (Scatter, CumSum, recurrent cells)
@@ -46,7 +46,12 @@ class InferContext {
   virtual size_t outputCount() const = 0;
   virtual bool wantsOutput(size_t i) const = 0;
   virtual void setOutput(size_t i, ValueType type) = 0;
-  void setOutput(size_t i, DType dtype, Shape shape) { ValueType t; t.dtype = dtype; t.shape = std::move(shape); setOutput(i, std::move(t)); }
+  void setOutput(size_t i, DType dtype, Shape shape) {
+    ValueType t;
+    t.dtype = dtype;
+    t.shape = std::move(shape);
+    setOutput(i, std::move(t));
+  }
   /// Declares the integer contents of output i.
   virtual void setOutputDims(size_t i, std::vector<Dim> dims) = 0;
   /// A fresh symbol for an extent that depends on data.

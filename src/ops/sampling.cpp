@@ -206,7 +206,7 @@ Status computeAffineGrid(ComputeContext& c) {
   Expr sum = theta(rank);
   for (size_t d = 0; d < rank; ++d) {
     // The first column goes with the last spatial dim.
-    Expr i = vars[1 + d];
+    const Expr& i = vars[1 + d];
     int64_t length = dims[1 + d];
     Expr x = alignCorners ? loop::cast(type, i * 2) / k(static_cast<double>(std::max<int64_t>(1, length - 1))) - k(1)
                           : loop::cast(type, i * 2 + 1) / k(static_cast<double>(length)) - k(1);

@@ -274,7 +274,8 @@ Status computeMelWeightMatrix(ComputeContext& c) {
   c.addStage(std::move(corners));
   DType dtype = c.output(0).dtype;
   return injective(c, 0, [&](const std::vector<Expr>& o) {
-    Expr left = load(table, {o[1]}), centre = load(table, {o[1] + 1}), right = load(table, {o[1] + 2}), j = o[0];
+    Expr left = load(table, {o[1]}), centre = load(table, {o[1] + 1}), right = load(table, {o[1] + 2});
+    const Expr& j = o[0];
     Expr rising = asF64(j - left) / asF64(centre - left), falling = asF64(right - j) / asF64(right - centre);
     Expr onTheLeft = logicalAnd(le(left, j), le(j, centre)), onTheRight = logicalAnd(le(centre, j), lt(j, right));
     // A triangle without a left side still has its top; where the two sides meet, the right one counts.

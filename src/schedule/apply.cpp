@@ -232,7 +232,7 @@ class Applier {
     const Nest& nest = nests_[index];
     std::vector<Loop> tile, partial;
     std::vector<std::string> tileNames, accNames;
-    bool inRegisters = true, vectorPartial = false;
+    bool inRegisters = true;
     for (const Loop& l : nest.order()) {
       if (std::find(rest.begin(), rest.end(), l.name) == rest.end()) continue;
       if (!l.reduce) tile.push_back(l);
@@ -251,7 +251,6 @@ class Applier {
       dims.push_back(nest.extentOf(l.name, env));
       elements *= dims.back();
     }
-    for (const Loop& l : partial) vectorPartial |= l.kind == LoopKind::Vector;
     Type element{s.body->type.dtype, 1};
     BufferRef acc = makeBuffer("acc", element, dims, inRegisters && elements <= 4096 ? Scope::Register : Scope::Stack);
     auto at = [&](const Env& e) {
@@ -263,7 +262,6 @@ class Applier {
                           [&](const Env& e) { return store(acc, at(e), identity(s.combiner, element.dtype)); });
     BinaryOp op = combinerOp(s.combiner);
     Stmt update = nest.openReduction(rest, env, [&](const Env& e) {
-      std::map<std::string, Expr> values = e.value;
       Expr body = packedBody(index, e);
       for (const auto& g : e.guards)
         if (guardMatters(index, nest, g.first)) body = select(g.second, body, identity(s.combiner, element.dtype));

@@ -126,11 +126,9 @@ std::optional<Illegal> Nest::check() const {
   };
   for (const Split& s : splits_)
     if (place(s.outer) > place(s.inner)) return Illegal::InnerBeforeOuter;
-  int vectors = 0;
   for (size_t i = 0; i < order_.size(); ++i) {
     if (order_[i].kind == LoopKind::Vector) {
       if (i + 1 != order_.size()) return Illegal::VectorNotInnermost;
-      ++vectors;
     }
     if (order_[i].kind == LoopKind::Parallel && i != 0) return Illegal::ParallelNotOutermost;
   }

@@ -252,10 +252,13 @@ Computation fuseStages(const Computation& computation) {
 bool mayWriteOver(const Computation& kernel, const BufferRef& input) {
   if (kernel.raw || kernel.stages.size() != 1) return false;
   const Stage& s = kernel.stages[0];
-  if (s.scan || dtypeBits(input->element.dtype) != dtypeBits(s.out->element.dtype) || extents(*input) != extents(*s.out)) return false;
+  if (s.scan || dtypeBits(input->element.dtype) != dtypeBits(s.out->element.dtype) ||
+      extents(*input) != extents(*s.out))
+    return false;
   // The body of a reduction reads elements that other elements' stores may have replaced.
   if (s.combiner != Combiner::None && readsBuffer(s.body, input.get())) return false;
-  return readAtOwnAxes(s.body, input.get(), s.axes, s.axes.size()) && readAtOwnAxes(s.epilogue, input.get(), s.axes, s.axes.size());
+  return readAtOwnAxes(s.body, input.get(), s.axes, s.axes.size()) &&
+         readAtOwnAxes(s.epilogue, input.get(), s.axes, s.axes.size());
 }
 
 int64_t sharedAxes(const Computation& c) {
