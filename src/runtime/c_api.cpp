@@ -126,10 +126,10 @@ Status bindInputs(locution_context& c, const locution_tensor* inputs) {
   const std::vector<Port>& ports = c.program->executable().inputs;
   for (size_t i = 0; i < ports.size(); ++i) {
     const locution_tensor& t = *element(inputs, i);
-    // The same memory as last time, as a rule.
+    // The same memory as last time, as a rule. What must have a certain value is looked at each time.
     const Tensor& last = c.inputs[i];
-    bool same = last.isValid() && last.dtype() != DType::String && t.data != nullptr && last.raw() == t.data &&
-                static_cast<int>(last.dtype()) == t.dtype && last.rank() == t.rank &&
+    bool same = ports[i].required.empty() && last.isValid() && last.dtype() != DType::String && t.data != nullptr &&
+                last.raw() == t.data && static_cast<int>(last.dtype()) == t.dtype && last.rank() == t.rank &&
                 std::equal(last.dims().begin(), last.dims().end(), t.dims) &&
                 (t.capacity == 0 || t.capacity >= last.bytes());
     if (same) continue;
@@ -336,7 +336,7 @@ locution_status locution_model_load_memory(const void* data, size_t size, int bo
     } else {
       // A view of exactly `size` bytes: an allocation may be larger.
       Tensor copy(DType::U8, {static_cast<int64_t>(size)});
-      std::memcpy(copy.raw(), data, size);
+      if (size > 0) std::memcpy(copy.raw(), data, size);
       struct Owned final : Storage {
         Tensor tensor;
         std::byte* data() override { return tensor.raw(); }
