@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "node_case.h"
@@ -25,7 +26,11 @@ std::string expectedText(const std::vector<NamedResult>& results);
 std::vector<std::string> regressions(const std::vector<NamedResult>& results,
                                      const std::map<std::string, Outcome>& expected, bool anyForm);
 
-std::string markdown(const std::vector<NamedResult>& results);
+/// Starts of names and why such cases can't be held to their outputs: "START reason" a line.
+using Excuses = std::vector<std::pair<std::string, std::string>>;
+Result<Excuses> readExcuses(const std::string& path);
+
+std::string markdown(const std::vector<NamedResult>& results, const Excuses& excuses);
 std::string jsonLines(const std::vector<NamedResult>& results);
 
 }  // namespace locution::conformance
