@@ -34,6 +34,7 @@ class Builder {
     LOCUTION_RETURN_IF_ERROR(timed("constants", [&] { return packConstants(); }));
     planArena();
     writePorts();
+    for (RegionCode& region : l_.regions) exe_->regions.push_back(std::move(region));
     writeInstructions();
     return exe_;
   }
@@ -193,9 +194,8 @@ class Builder {
       for (int64_t b : call.buffers)
         if (b >= 0) keep[static_cast<size_t>(b)] = true;
     for (const Step& s : l_.steps) {
-      if (const auto* h = std::get_if<HostStep>(&s))
-        for (const auto& o : h->inputs)
-          if (o.buffer >= 0) keep[static_cast<size_t>(o.buffer)] = true;
+      for (const auto& o : operandsOf(s))
+        if (o.buffer >= 0) keep[static_cast<size_t>(o.buffer)] = true;
       if (const auto* c = std::get_if<CopyStep>(&s)) keep[c->from] = true;
     }
     for (BufferIndex source : sources) {
@@ -243,10 +243,8 @@ class Builder {
     for (size_t i = 0; i < l_.steps.size(); ++i) {
       for (int64_t b : calls_[i].buffers)
         if (b >= 0) touch(static_cast<size_t>(b), i);
-      if (const auto* h = std::get_if<HostStep>(&l_.steps[i]))
-        for (const auto* list : {&h->inputs, &h->outputs})
-          for (const auto& o : *list)
-            if (o.buffer >= 0) touch(static_cast<size_t>(o.buffer), i);
+      for (const auto& o : operandsOf(l_.steps[i]))
+        if (o.buffer >= 0) touch(static_cast<size_t>(o.buffer), i);
       if (const auto* c = std::get_if<CheckStep>(&l_.steps[i])) touch(c->buffer, i);
       if (const auto* c = std::get_if<CopyStep>(&l_.steps[i])) touch(c->from, i);
     }
@@ -268,8 +266,8 @@ class Builder {
         size_t b = k->inputs[j];
         // The same buffer under two shapes is read in two ways.
         bool once = std::count(k->inputs.begin(), k->inputs.end(), b) == 1;
-        if (once && place[b] >= 0 && lives[b].last == static_cast<int32_t>(i) && out.first == static_cast<int32_t>(i) && lives[b].bytes == out.bytes &&
-            schedule::mayWriteOver(k->computation, k->computation.inputs[j]))
+        if (once && place[b] >= 0 && lives[b].last == static_cast<int32_t>(i) && out.first == static_cast<int32_t>(i) &&
+            lives[b].bytes == out.bytes && schedule::mayWriteOver(k->computation, k->computation.inputs[j]))
           out.inPlaceOf = place[b];
       }
     }
@@ -363,6 +361,20 @@ class Builder {
           run.inputs.push_back(o.buffer < 0 ? SlotId{} : slot(static_cast<size_t>(o.buffer), o.dims));
         for (const auto& o : h->outputs)
           run.outputs.push_back(o.buffer < 0 ? SlotId{} : slot(static_cast<size_t>(o.buffer), o.dims));
+        exe_->instructions.emplace_back(std::move(run));
+      } else if (const auto* r = std::get_if<RegionStep>(&l_.steps[i])) {
+        runtime::RunRegion run;
+        run.kind = r->kind;
+        run.nodeName = r->node;
+        run.attrs = r->attrs;
+        auto slots = [&](const std::vector<HostStep::Operand>& operands, std::vector<SlotId>& ids) {
+          for (const auto& o : operands)
+            ids.push_back(o.buffer < 0 ? SlotId{} : slot(static_cast<size_t>(o.buffer), o.dims));
+        };
+        slots(r->inputs, run.inputs);
+        slots(r->captured, run.captured);
+        slots(r->outputs, run.outputs);
+        for (size_t k : r->regions) run.regions.push_back(static_cast<int32_t>(k));
         exe_->instructions.emplace_back(std::move(run));
       } else if (const auto* c = std::get_if<CheckStep>(&l_.steps[i])) {
         exe_->instructions.emplace_back(runtime::CheckRange{slot(c->buffer), c->low, c->high, c->node});

@@ -7,11 +7,13 @@
 
 #include "driver/build.h"
 #include "driver/evaluator.h"
+#include "driver/lazy_region.h"
 #include "driver/lower.h"
 #include "driver/pipeline.h"
 #include "driver/prepare.h"
 #include "frontend/onnx/onnx_importer.h"
 #include "hostops/attrs.h"
+#include "support/strings.h"
 #include "targets/cpu/cpu_target.h"
 
 namespace locution::driver {
@@ -51,9 +53,9 @@ Result<TargetSpec> resolveTarget(const CompileOptions& options) {
 Session::Session(const CompileOptions& options, TargetSpec target) : options_(options), target_(std::move(target)) {}
 Session::~Session() = default;
 
-Result<std::unique_ptr<Session>> Session::create(const CompileOptions& options) {
+Result<std::shared_ptr<Session>> Session::create(const CompileOptions& options) {
   LOCUTION_ASSIGN_OR_RETURN(TargetSpec target, resolveTarget(options));
-  std::unique_ptr<Session> s(new Session(options, std::move(target)));
+  std::shared_ptr<Session> s(new Session(options, std::move(target)));
   LOCUTION_ASSIGN_OR_RETURN(s->scheduler_, generator::makeScheduler(options.scheduler));
   s->compiler_ = targets::cpu::makeKernelCompiler(s->target_);
   LOCUTION_ASSIGN_OR_RETURN(TargetSpec host, targets::cpu::makeTarget("", "native", 1));
@@ -84,6 +86,66 @@ Status Session::optimise(graph::Graph& graph) {
   return s;
 }
 
+Status Session::optimiseRegion(graph::Graph& graph) {
+  passes::PassContext context;
+  context.target = &target_;
+  context.foldCapBytes = options_.foldCapBytes;
+  context.evaluate = [this](const loop::Computation& c, const std::vector<Tensor>& inputs) {
+    return evaluator_->evaluate(c, inputs);
+  };
+  passes::RunOptions options;
+  options.disabled = options_.disabledPasses;
+  return runPipeline(graph, context, options);
+}
+
+Result<Lowered> Session::lower(const graph::Graph& graph) {
+  return lowerGraph(
+      graph, [this](graph::Graph region, const std::string& name) { return makeRegion(std::move(region), name); });
+}
+
+Result<std::shared_ptr<const runtime::Executable>> Session::compileRegion(graph::Graph graph) {
+  LOCUTION_RETURN_IF_ERROR(optimiseRegion(graph));
+  LOCUTION_ASSIGN_OR_RETURN(Lowered lowered, lower(graph));
+  graph = graph::Graph();
+  BuildInputs in;
+  in.compiler = compiler_.get();
+  in.scheduler = scheduler_.get();
+  in.evaluator = evaluator_.get();
+  in.jobs = options_.jobs;
+  LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<runtime::Executable> exe, buildExecutable(std::move(lowered), in));
+  exe->compilerVersion = compilerVersion();
+  return std::shared_ptr<const runtime::Executable>(std::move(exe));
+}
+
+// Ahead of time where every shape is known. A branch that can't be compiled may never be taken: only a run can tell.
+Result<RegionCode> Session::makeRegion(graph::Graph graph, const std::string& name) {
+  RegionCode out;
+  out.name = name;
+  std::vector<std::string> open;
+  const std::vector<graph::ValueId> needed = neededMainInputs(graph);
+  for (graph::ValueId v : graph.main().inputs) {
+    const ValueType& type = graph.type(v);
+    if (type.kind == ValueKind::Tensor && !(type.shape.isRanked() && type.shape.isStatic()))
+      open.push_back("the shape of '" + graph.value(v).name + "' (" + type.str() + ")");
+    else if (std::find(needed.begin(), needed.end(), v) != needed.end())
+      open.push_back("the value of '" + graph.value(v).name + "'");
+  }
+  if (open.empty()) {
+    auto code = compileRegion(graph);
+    if (code.isOk())
+      out.code = *code;
+    else
+      out.open = "it can't be compiled: " + code.status().message();
+  } else {
+    out.open = "only a run tells " + join(open, ", ");
+  }
+  if (out.code && !keepsGraphs_) return out;
+  out.graph = std::make_shared<const graph::Graph>(std::move(graph));
+  if (!out.code) out.compiler = std::make_shared<LazyRegion>(shared_from_this(), out.graph);
+  if (!keepsGraphs_) out.graph = nullptr;
+  return out;
+}
+
 Status Session::inferTypes(graph::Graph& graph) {
   passes::PassContext context;
   context.target = &target_;
@@ -107,7 +169,7 @@ Result<Compiled> Session::compile(graph::Graph graph, const Progress& progress) 
   std::string name = graph.name;
   std::map<std::string, std::string> metadata = graph.metadata;
   auto lowering = Clock::now();
-  LOCUTION_ASSIGN_OR_RETURN(Lowered lowered, lowerGraph(graph));
+  LOCUTION_ASSIGN_OR_RETURN(Lowered lowered, lower(graph));
   out.times.push_back({"lower", since(lowering)});
   graph = graph::Graph();  // constants now belong to `lowered` alone, which lets go of them as they are packed
   BuildInputs in;
@@ -136,7 +198,7 @@ Result<Compiled> Session::compile(graph::Graph graph, const Progress& progress) 
 Result<Compiled> compileModel(const std::string& path, const CompileOptions& options, const Progress& progress) {
   auto start = Clock::now();
   if (progress) progress("reading " + path, 0);
-  LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::create(options));
+  LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<Session> session, Session::create(options));
   LOCUTION_ASSIGN_OR_RETURN(graph::Graph graph, session->load(path));
   double load = since(start);
   auto compiled = session->compile(std::move(graph), progress);
@@ -147,7 +209,7 @@ Result<Compiled> compileModel(const std::string& path, const CompileOptions& opt
 }
 
 Result<Compiled> compileGraph(graph::Graph graph, const CompileOptions& options, const Progress& progress) {
-  LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::create(options));
+  LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<Session> session, Session::create(options));
   LOCUTION_RETURN_IF_ERROR(session->specialise(graph));
   return session->compile(std::move(graph), progress);
 }

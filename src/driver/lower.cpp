@@ -4,10 +4,13 @@
 #include <map>
 #include <set>
 
+#include "driver/extract.h"
+#include "driver/lazy_region.h"
 #include "hostops/attrs.h"
 #include "hostops/host_op.h"
 #include "loop/passes.h"
 #include "ops/contexts.h"
+#include "passes/specialise.h"
 #include "schedule/stages.h"
 #include "schedule/whole_bytes.h"
 #include "support/strings.h"
@@ -46,9 +49,10 @@ std::string lowerCase(std::string text) {
 
 class Lowering {
  public:
-  explicit Lowering(const Graph& graph) : g_(graph) {}
+  Lowering(const Graph& graph, const MakeRegion& makeRegion) : g_(graph), makeRegion_(makeRegion) {}
 
   Result<Lowered> run() {
+    planDeferred();
     for (ValueId v : g_.main().inputs) {
       const graph::Value& value = g_.value(v);
       out_.inputs.push_back({value.name, value.type.dtype, dimsOf(value.type.shape), value.type.kind, 0});
@@ -59,7 +63,12 @@ class Lowering {
     bindOutputs();
     std::vector<std::string> problems;
     for (NodeId id : g_.main().nodes) {
+      if (deferred_.count(id) > 0) continue;
       Status s = lowerNode(id);
+      if (!s.isOk()) problems.push_back(s.message());
+    }
+    if (problems.empty()) {
+      Status s = lowerDeferred();
       if (!s.isOk()) problems.push_back(s.message());
     }
     if (!problems.empty()) return Status::error(join(problems, "\n"));
@@ -69,13 +78,134 @@ class Lowering {
   }
 
  private:
+  bool isStaticValue(ValueId v) const {
+    const ValueType& type = g_.type(v);
+    return type.kind == ValueKind::Tensor && type.dtype != DType::String && type.shape.isRanked() &&
+           type.shape.isStatic();
+  }
+
   // An alias shares its input's memory when both lie in memory as they are.
   bool isAlias(NodeId id) const {
     const Node& node = g_.node(id);
-    if (patternOf(node) != ops::Pattern::Alias) return false;
-    const ValueType& type = g_.type(node.outputs[0]);
-    return type.kind == ValueKind::Tensor && type.dtype != DType::String && type.shape.isRanked() &&
-           type.shape.isStatic();
+    return patternOf(node) == ops::Pattern::Alias && deferred_.count(id) == 0 && isStaticValue(node.outputs[0]) &&
+           isStaticValue(node.inputs[0]) &&
+           g_.type(node.inputs[0]).shape.elements() == g_.type(node.outputs[0]).shape.elements();
+  }
+
+  // In program order: what waits for a shape or a value, and all that depends on it.
+  void planDeferred() {
+    std::set<ValueId> later;
+    for (NodeId id : g_.main().nodes) {
+      const Node& node = g_.node(id);
+      auto isLater = [&](ValueId v) { return later.count(v) > 0; };
+      bool waits = std::any_of(node.inputs.begin(), node.inputs.end(), isLater);
+      if (!waits && !node.regions.empty() && node.op != "Kernel" && !later.empty()) {
+        std::set<ValueId> captures = capturesOf(g_, id);
+        waits = std::any_of(captures.begin(), captures.end(), isLater);
+      }
+      if (!waits && !mustWait(id)) continue;
+      deferred_.insert(id);
+      for (ValueId v : node.outputs)
+        if (v.isValid()) later.insert(v);
+    }
+  }
+
+  bool mustWait(NodeId id) const {
+    const Node& node = g_.node(id);
+    const ops::OpDef* def = ops::findOp(node.op);
+    if (!def->compute || isAlias(id)) return false;  // kernels, host operators, control flow
+    const bool isHost = hostops::findHostOp(node.op) != nullptr;
+    // What is open must come from a node: as an input of the later graph it is known.
+    auto isOpen = [&](ValueId v) { return v.isValid() && !isStaticValue(v) && !g_.value(v).isConstant(); };
+    bool isStatic = true, waits = false;
+    for (ValueId v : node.inputs)
+      if (isOpen(v)) {
+        isStatic = false;
+        waits = waits || g_.value(v).producer.isValid();
+      }
+    for (ValueId v : node.outputs) isStatic = isStatic && !isOpen(v);
+    if (isHost && !isStatic) return false;
+    bool isNeeding = false;
+    if (const std::vector<size_t>* needed = passes::neededInputs(node.op))
+      for (size_t i : *needed) {
+        ValueId v = node.input(i);
+        if (!v.isValid() || g_.value(v).isConstant()) continue;
+        isNeeding = true;
+        waits = waits || g_.value(v).producer.isValid();
+      }
+    if (!waits || (isStatic && !isNeeding)) return false;
+    return !(isStatic && (isHost || computes(id)));
+  }
+
+  // It needs no more than the types.
+  bool computes(NodeId id) const {
+    ops::KernelBuffers buffers(g_);
+    return ops::NodeComputeContext(id, buffers).run().isOk();
+  }
+
+  HostStep::Operand operandOf(ValueId v) {
+    if (!v.isValid()) return {};
+    return {static_cast<int64_t>(bufferOf(v)), dimsOf(g_.type(v).shape)};
+  }
+
+  Status addRegion(RegionStep* step, Extracted part, const std::string& name, std::map<ValueId, int32_t>* captured) {
+    auto made = makeRegion_(std::move(part.graph), name);
+    if (!made.isOk()) return made.status();
+    for (ValueId v : part.captures) {
+      auto [it, added] = captured->emplace(v, static_cast<int32_t>(step->captured.size()));
+      if (added) step->captured.push_back(operandOf(v));
+      made->captures.push_back(it->second);
+    }
+    step->regions.push_back(out_.regions.size());
+    out_.regions.push_back(std::move(*made));
+    return Status::ok();
+  }
+
+  Status lowerControl(NodeId id) {
+    const Node& node = g_.node(id);
+    RegionStep step;
+    step.node = graph::describe(g_, id);
+    step.attrs = hostops::serialiseAttrs(node.attrs);
+    if (node.op == "If") {
+      step.kind = runtime::RegionKind::If;
+    } else if (node.op == "Loop") {
+      step.kind = runtime::RegionKind::Loop;
+    } else if (node.op == "Scan") {
+      step.kind = runtime::RegionKind::Scan;
+    } else {
+      return Status::error(step.node + ": is not supported yet");
+    }
+    std::map<ValueId, int32_t> captured;
+    for (size_t i = 0; i < node.regions.size(); ++i) {
+      std::string name = node.op == "If" ? (i == 0 ? "then_branch of " : "else_branch of ") : "body of ";
+      LOCUTION_RETURN_IF_ERROR(addRegion(&step, extractRegion(g_, node.regions[i]), name + step.node, &captured));
+    }
+    for (ValueId v : node.inputs) step.inputs.push_back(operandOf(v));
+    for (ValueId v : node.outputs) step.outputs.push_back(operandOf(v));
+    out_.steps.push_back(std::move(step));
+    return Status::ok();
+  }
+
+  // Nobody but the model's outputs reads what it makes: whoever depends on it is part of it.
+  Status lowerDeferred() {
+    if (deferred_.empty()) return Status::ok();
+    std::vector<NodeId> nodes;
+    std::vector<ValueId> outputs;
+    for (NodeId id : g_.main().nodes)
+      if (deferred_.count(id) > 0) nodes.push_back(id);
+    for (ValueId v : g_.main().outputs)
+      if (deferred_.count(g_.value(v).producer) > 0 && std::find(outputs.begin(), outputs.end(), v) == outputs.end())
+        outputs.push_back(v);
+    if (outputs.empty()) return Status::ok();
+    RegionStep step;
+    step.node = "from " + graph::describe(g_, nodes[0]);
+    step.attrs = hostops::serialiseAttrs({});
+    std::map<ValueId, int32_t> captured;
+    LOCUTION_RETURN_IF_ERROR(
+        addRegion(&step, extractNodes(g_, nodes, outputs), "what depends on data, " + step.node, &captured));
+    for (ValueId v : outputs) step.outputs.push_back(operandOf(v));
+    out_.steps.push_back(std::move(step));
+    return Status::ok();
   }
 
   ValueId rootOf(ValueId v) const {
@@ -132,19 +262,23 @@ class Lowering {
       case ops::Pattern::Host:
         return lowerHost(id);
       case ops::Pattern::Control:
-        return Status::error(graph::describe(g_, id) + ": control flow that depends on data is not supported yet");
+        return lowerControl(id);
       case ops::Pattern::Alias:
         if (isAlias(id)) return Status::ok();
         return lowerHost(id);
       default:
-        if (needsHost(node)) return lowerHost(id);
+        if (needsHost(id)) return lowerHost(id);
         return lowerNodes(id, {id}, node.outputs, node.outputs, node.op);
     }
   }
 
   // Strings, and shapes that only a run tells, are no matter for loops; a host operator may know them.
-  bool needsHost(const Node& node) const {
+  bool needsHost(NodeId id) const {
+    const Node& node = g_.node(id);
     if (!hostops::findHostOp(node.op)) return false;
+    if (const std::vector<size_t>* needed = passes::neededInputs(node.op))
+      for (size_t i : *needed)
+        if (node.hasInput(i) && !g_.value(node.input(i)).isConstant() && !computes(id)) return true;
     auto odd = [&](ValueId v) {
       if (!v.isValid()) return false;
       const ValueType& type = g_.type(v);
@@ -158,13 +292,8 @@ class Lowering {
   Status lowerHost(NodeId id) {
     const Node& node = g_.node(id);
     HostStep step{node.op, graph::describe(g_, id), hostops::serialiseAttrs(node.attrs), {}, {}};
-    for (ValueId v : node.inputs)
-      step.inputs.push_back(v.isValid() ? HostStep::Operand{static_cast<int64_t>(bufferOf(v)), dimsOf(g_.type(v).shape)}
-                                        : HostStep::Operand{});
-    for (ValueId v : node.outputs)
-      step.outputs.push_back(v.isValid()
-                                 ? HostStep::Operand{static_cast<int64_t>(bufferOf(v)), dimsOf(g_.type(v).shape)}
-                                 : HostStep::Operand{});
+    for (ValueId v : node.inputs) step.inputs.push_back(operandOf(v));
+    for (ValueId v : node.outputs) step.outputs.push_back(operandOf(v));
     out_.steps.push_back(std::move(step));
     return Status::ok();
   }
@@ -273,6 +402,8 @@ class Lowering {
   }
 
   const Graph& g_;
+  const MakeRegion& makeRegion_;
+  std::set<NodeId> deferred_;
   Lowered out_;
   std::map<ValueId, BufferIndex> buffers_;
   int kernelCount_ = 0;
@@ -280,6 +411,22 @@ class Lowering {
 
 }  // namespace
 
-Result<Lowered> lowerGraph(const Graph& graph) { return Lowering(graph).run(); }
+std::vector<HostStep::Operand> operandsOf(const Step& step) {
+  std::vector<HostStep::Operand> out;
+  auto add = [&](const std::vector<HostStep::Operand>& list) { out.insert(out.end(), list.begin(), list.end()); };
+  if (const auto* h = std::get_if<HostStep>(&step)) {
+    add(h->inputs);
+    add(h->outputs);
+  } else if (const auto* r = std::get_if<RegionStep>(&step)) {
+    add(r->inputs);
+    add(r->captured);
+    add(r->outputs);
+  }
+  return out;
+}
+
+Result<Lowered> lowerGraph(const Graph& graph, const MakeRegion& makeRegion) {
+  return Lowering(graph, makeRegion).run();
+}
 
 }  // namespace locution::driver

@@ -1,6 +1,8 @@
 // From a graph of fused kernels to an ordered list of steps over numbered buffers: what runs, on what, before any schedule.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "core/tensor.h"
 #include "graph/graph.h"
 #include "loop/compute.h"
+#include "runtime/executable.h"
 #include "support/status.h"
 
 namespace locution::driver {
@@ -48,7 +51,23 @@ struct CopyStep {
   BufferIndex from;
   int32_t output;
 };
-using Step = std::variant<KernelStep, HostStep, CheckStep, CopyStep>;
+struct RegionStep {
+  runtime::RegionKind kind = runtime::RegionKind::Call;
+  std::string node, attrs;
+  std::vector<HostStep::Operand> inputs, captured, outputs;
+  std::vector<size_t> regions;  ///< into Lowered::regions
+};
+using Step = std::variant<KernelStep, HostStep, CheckStep, CopyStep, RegionStep>;
+
+/// All of a host or region step's operands.
+std::vector<HostStep::Operand> operandsOf(const Step& step);
+
+/// A region with its code, or with what will make it.
+struct RegionCode : runtime::Region {
+  std::shared_ptr<const graph::Graph> graph = nullptr;  ///< for `verify`, else null; shared with the compiler
+};
+/// Given a region as a graph: its own inputs, then the captured ones. Fills all but `captures`.
+using MakeRegion = std::function<Result<RegionCode>(graph::Graph, const std::string& name)>;
 
 struct PortInfo {
   std::string name;
@@ -63,9 +82,12 @@ struct Lowered {
   std::vector<StepBuffer> buffers;
   std::vector<Step> steps;
   std::vector<PortInfo> inputs, outputs;
+  std::vector<RegionCode> regions;
 };
 
+/// Nodes whose shapes, or the values that they are compiled for, are computed by others become one region at the end, together with all
+/// that depends on them: compiled when a run comes there, by the same steps, what was open being known then.
 /// Errors: what can't be compiled (listed all at once), with the node.
-Result<Lowered> lowerGraph(const graph::Graph& graph);
+Result<Lowered> lowerGraph(const graph::Graph& graph, const MakeRegion& makeRegion);
 
 }  // namespace locution::driver

@@ -8,6 +8,7 @@
 #include "codegen/kernel_compiler.h"
 #include "driver/compiler.h"
 #include "driver/evaluator.h"
+#include "driver/lower.h"
 #include "generator/scheduler.h"
 #include "graph/graph.h"
 #include "passes/pass.h"
@@ -19,9 +20,10 @@ namespace locution::driver {
 /// `frozen` takes the names of inputs whose values are compiled in.
 Status specialiseInputs(graph::Graph& graph, const CompileOptions& options, std::vector<std::string>* frozen);
 
-class Session {
+class Session : public std::enable_shared_from_this<Session> {
  public:
-  static Result<std::unique_ptr<Session>> create(const CompileOptions& options);
+  // Shared: regions that are compiled on first use keep it.
+  static Result<std::shared_ptr<Session>> create(const CompileOptions& options);
   ~Session();
 
   /// Imports and specialises; the message of an error starts with the file.
@@ -33,6 +35,14 @@ class Session {
   /// Runs the pass pipeline.
   Status optimise(graph::Graph& graph);
   Result<Compiled> compile(graph::Graph graph, const Progress& progress);
+  /// Optimised graph to steps; regions are compiled ahead where all their shapes are known.
+  Result<Lowered> lower(const graph::Graph& graph);
+  /// A region's graph, specialised: all of the above without messages or times. Safe to call from several threads.
+  Result<std::shared_ptr<const runtime::Executable>> compileRegion(graph::Graph graph);
+  /// The passes on such a graph. Safe to call from several threads.
+  Status optimiseRegion(graph::Graph& graph);
+  /// `Lowered::regions` keep their graphs: for `verify`.
+  void keepRegionGraphs() { keepsGraphs_ = true; }
 
   const TargetSpec& target() const { return target_; }
   const codegen::KernelCompiler& compiler() const { return *compiler_; }
@@ -44,6 +54,7 @@ class Session {
  private:
   Session(const CompileOptions& options, TargetSpec target);
   passes::RunOptions passOptions();
+  Result<RegionCode> makeRegion(graph::Graph graph, const std::string& name);
 
   CompileOptions options_;
   TargetSpec target_;
@@ -53,6 +64,7 @@ class Session {
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<passes::PassTiming> timings_;
   std::vector<std::string> warnings_, frozen_;
+  bool keepsGraphs_ = false;
 };
 
 }  // namespace locution::driver

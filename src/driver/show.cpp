@@ -67,6 +67,13 @@ std::string showMemory(const runtime::Executable& e) {
     } else if (const auto* c = std::get_if<runtime::CheckRange>(&instruction)) {
       out +=
           "check " + slotText(e, c->slot) + " in [" + std::to_string(c->low) + ", " + std::to_string(c->high) + "]\n";
+    } else if (const auto* r = std::get_if<runtime::RunRegion>(&instruction)) {
+      out += "region " + r->nodeName + " (" + slotsText(e, r->inputs) + "; " + slotsText(e, r->captured) + ") -> (" +
+             slotsText(e, r->outputs) + ")\n";
+      for (int32_t k : r->regions) {
+        const runtime::Region& region = e.regions[static_cast<size_t>(k)];
+        out += "  " + region.name + ": " + (region.code ? "compiled" : region.open) + "\n";
+      }
     } else if (const auto* copy = std::get_if<runtime::CopySlot>(&instruction)) {
       out += "copy " + slotText(e, copy->from) + " -> " + slotText(e, copy->to) + "\n";
     }
@@ -79,7 +86,7 @@ Result<std::string> showModel(const std::string& path, const CompileOptions& opt
   const auto& stages = showStages();
   if (std::find(stages.begin(), stages.end(), stage) == stages.end())
     return Status::error("--stage " + stage + ": there are " + join(stages, ", "));
-  LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::create(options));
+  LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<Session> session, Session::create(options));
   LOCUTION_ASSIGN_OR_RETURN(graph::Graph graph, session->load(path));
   if (stage == "graph") {
     Status typed = session->inferTypes(graph);
@@ -94,7 +101,7 @@ Result<std::string> showModel(const std::string& path, const CompileOptions& opt
   Status s = session->optimise(graph);
   if (!s.isOk()) return s.withContext(path);
   if (stage == "fused") return graph::print(graph);
-  auto lowered = lowerGraph(graph);
+  auto lowered = session->lower(graph);
   if (!lowered.isOk()) return lowered.status().withContext(path);
   std::string out;
   for (const Step& step : lowered->steps) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "passes/specialise.h"
+
 namespace locution::passes {
 namespace {
 
@@ -15,6 +17,10 @@ FuseKind kindOf(const Graph& graph, const Node& node) {
   if (!node.regions.empty()) return FuseKind::Plain;
   const ops::OpDef* op = ops::findOp(node.op);
   if (!op || !op->compute) return FuseKind::Plain;
+  // What needs a value that isn't known yet waits for it; a kernel would hold the others up.
+  if (const std::vector<size_t>* needed = neededInputs(node.op); needed && op->pattern != ops::Pattern::Alias)
+    for (size_t i : *needed)
+      if (node.hasInput(i) && !graph.constant(node.input(i))) return FuseKind::Plain;
   int outputs = 0;
   for (const auto* list : {&node.inputs, &node.outputs})
     for (ValueId v : *list)

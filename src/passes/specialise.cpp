@@ -14,17 +14,6 @@ struct NeededInputs {
   std::vector<size_t> inputs;
 };
 
-const std::vector<size_t>* neededInputs(const std::string& op) {
-  static const std::vector<NeededInputs> kTable = {
-#define NEEDS(op, ...) {op, {__VA_ARGS__}},
-#include "passes/needed_inputs.inc"
-#undef NEEDS
-  };
-  for (const NeededInputs& entry : kTable)
-    if (entry.op == op) return &entry.inputs;
-  return nullptr;
-}
-
 /// The name when the dim is nothing but a symbol, else "".
 std::string symbolName(const Dim& dim) {
   if (dim.isKnown()) return "";
@@ -91,6 +80,17 @@ Result<ValueId> findInput(const Graph& graph, const std::string& name) {
 }
 
 }  // namespace
+
+const std::vector<size_t>* neededInputs(const std::string& op) {
+  static const std::vector<NeededInputs> kTable = {
+#define NEEDS(op, ...) {op, {__VA_ARGS__}},
+#include "passes/needed_inputs.inc"
+#undef NEEDS
+  };
+  for (const NeededInputs& entry : kTable)
+    if (entry.op == op) return &entry.inputs;
+  return nullptr;
+}
 
 Status specialise(Patch& patch, const std::map<std::string, Shape>& inputShapes,
                   const std::map<std::string, Tensor>& inputValues, std::vector<ValueId>* frozen) {

@@ -19,6 +19,9 @@ namespace locution::passes {
 Status specialise(graph::Patch& patch, const std::map<std::string, Shape>& inputShapes,
                   const std::map<std::string, Tensor>& inputValues, std::vector<graph::ValueId>* frozen = nullptr);
 
+/// Inputs whose values the op needs when it is compiled, unless it is a view (needed_inputs.inc); nullptr: none.
+const std::vector<size_t>* neededInputs(const std::string& op);
+
 /// Main inputs whose values decide shapes (or are otherwise needed to compile: axes, pads, scales) through any chain of nodes: they
 /// have to be given as values. In the order of the model's inputs.
 std::vector<graph::ValueId> shapeInputs(const graph::Graph& graph);

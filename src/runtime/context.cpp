@@ -22,7 +22,7 @@ class Arena final : public Storage {
   static std::shared_ptr<Arena> create(int64_t bytes) {
     // Full vector loads may read 64 bytes past the end.
     size_t size = static_cast<size_t>(bytes) + 64;
-    void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return nullptr;
 #ifdef MADV_HUGEPAGE
     if (size >= size_t{8} << 20) madvise(pages, size, MADV_HUGEPAGE);
@@ -53,6 +53,12 @@ std::string dimsText(const std::vector<int64_t>& dims) {
 }
 std::string typeText(DType dtype, const std::vector<int64_t>& dims) {
   return std::string(dtypeName(dtype)) + dimsText(dims);
+}
+
+int64_t slotElements(const Slot& s) {
+  int64_t out = 1;
+  for (int64_t d : s.dims) out *= d;
+  return out;
 }
 
 bool fits(const std::vector<int64_t>& wanted, const std::vector<int64_t>& given) {
@@ -97,6 +103,17 @@ struct Context::Impl {
   std::vector<size_t> tableBegin;
   std::vector<std::vector<size_t>> uses;
   std::vector<bool> parallel;
+  std::vector<bool> readsDynamic;
+  std::vector<size_t> dynamicSlots;
+
+  // Of regions that ran: contexts of the programs used last.
+  struct Nested {
+    std::shared_ptr<const Program> program;  // shared: the region's compiler may have let go of it
+    std::unique_ptr<Context> context;
+    uint64_t lastUse = 0;
+  };
+  std::vector<std::vector<Nested>> nested;
+  uint64_t uses_ = 0;
 
   bool profiling = false;
   std::vector<InstructionProfile> profile;
@@ -114,6 +131,7 @@ struct Context::Impl {
         values(exe.slots.size()),
         memory(exe.slots.size()),
         uses(exe.slots.size()),
+        nested(exe.regions.size()),
         profile(exe.instructions.size()) {
     arena = Arena::create(exe.arenaBytes);
     if (!arena) broken = Status::error("no memory for the arena of " + std::to_string(exe.arenaBytes) + " bytes");
@@ -121,6 +139,7 @@ struct Context::Impl {
       const Slot& s = exe.slots[i];
       if (s.space == SlotSpace::Arena && arena) memory[i] = arena->data() + s.offset;
       if (s.space == SlotSpace::Constant) bindConstant(i);
+      if (s.space == SlotSpace::Dynamic) dynamicSlots.push_back(i);
       if (s.space == SlotSpace::Input) inputSlots[static_cast<size_t>(s.index)].push_back(i);
       if (s.space == SlotSpace::Output) outputSlots[static_cast<size_t>(s.index)].push_back(i);
     }
@@ -146,6 +165,8 @@ struct Context::Impl {
       tableBegin.push_back(table.size());
       const auto* run = std::get_if<RunKernel>(&instruction);
       parallel.push_back(run && isParallel(exe.kernels[static_cast<size_t>(run->kernel)]));
+      readsDynamic.push_back(run && std::any_of(run->buffers.begin(), run->buffers.end(),
+                                                [&](SlotId id) { return slot(id).space == SlotSpace::Dynamic; }));
       if (!run) continue;
       for (SlotId id : run->buffers) {
         uses[static_cast<size_t>(id.index)].push_back(table.size());
@@ -255,7 +276,7 @@ struct Context::Impl {
     return Status::ok();
   }
 
-  /// Slots that aren't the outputs' own memory.
+  /// Takes the outputs that aren't written in place, and lets go of all other values.
   void end() {
     for (size_t i = 0; i < exe.outputs.size(); ++i) {
       const Slot& s = slot(exe.outputs[i].slot);
@@ -263,6 +284,7 @@ struct Context::Impl {
         continue;
       outputs[i] = valueOf(exe.outputs[i].slot);
     }
+    for (size_t i : dynamicSlots) values[i] = HostValue();
   }
 
   HostValue valueOf(SlotId id) const {
@@ -335,8 +357,9 @@ struct Context::Impl {
 
   Status step(size_t i, const RunKernel& x) {
     const KernelInfo& info = exe.kernels[static_cast<size_t>(x.kernel)];
-    for (SlotId id : x.buffers)
-      if (slot(id).space == SlotSpace::Dynamic) LOCUTION_RETURN_IF_ERROR(checkDynamic(id));
+    if (readsDynamic[i])
+      for (SlotId id : x.buffers)
+        if (slot(id).space == SlotSpace::Dynamic) LOCUTION_RETURN_IF_ERROR(checkDynamic(id));
     KernelRun run{program->kernel(x.kernel), {table.data() + tableBegin[i], &mathTable()}};
     if (parallel[i])
       pool->parallelFor(info.parallelExtent, runPiece, &run);
@@ -375,11 +398,10 @@ struct Context::Impl {
   }
 
   template <typename T>
-  static Status checkElements(const Tensor& t, const CheckRange& x, const std::string& value) {
-    const T* data = t.data<T>();
-    for (int64_t e = 0, n = t.elements(); e < n; ++e) {
-      bool tooLow = std::cmp_less(data[e], x.low), tooHigh = std::cmp_greater(data[e], x.high);
-      if (!tooLow && !tooHigh) continue;
+  static Status checkElements(const std::byte* bytes, int64_t count, const CheckRange& x, const std::string& value) {
+    const T* data = reinterpret_cast<const T*>(bytes);
+    for (int64_t e = 0; e < count; ++e) {
+      if (!std::cmp_less(data[e], x.low) && !std::cmp_greater(data[e], x.high)) continue;
       std::string range = "[" + std::to_string(x.low) + ", " + std::to_string(x.high) + "]";
       return Status::error(x.nodeName + ": element " + std::to_string(e) + " of " + quoted(value) + " is " +
                            std::to_string(data[e]) + ", outside " + range);
@@ -387,29 +409,20 @@ struct Context::Impl {
     return Status::ok();
   }
   Status step(size_t, const CheckRange& x) const {
-    const Slot& s = slot(x.slot);
-    HostValue value = valueOf(x.slot);
-    if (!value.isTensor()) return Status::error(x.nodeName + ": " + quoted(s.name) + " is no tensor");
-    const Tensor& t = value.tensor;
+    auto i = static_cast<size_t>(x.slot.index);
+    const Slot& s = exe.slots[i];
+    int64_t count = s.space == SlotSpace::Dynamic ? values[i].tensor.elements() : slotElements(s);
+    const std::byte* data = memory[i];
     switch (s.dtype) {
-      case DType::I8:
-        return checkElements<int8_t>(t, x, s.name);
-      case DType::I16:
-        return checkElements<int16_t>(t, x, s.name);
-      case DType::I32:
-        return checkElements<int32_t>(t, x, s.name);
-      case DType::I64:
-        return checkElements<int64_t>(t, x, s.name);
-      case DType::U8:
-        return checkElements<uint8_t>(t, x, s.name);
-      case DType::U16:
-        return checkElements<uint16_t>(t, x, s.name);
-      case DType::U32:
-        return checkElements<uint32_t>(t, x, s.name);
-      case DType::U64:
-        return checkElements<uint64_t>(t, x, s.name);
-      default:
-        return Status::error(x.nodeName + ": a range check of " + std::string(dtypeName(s.dtype)));
+      case DType::I8: return checkElements<int8_t>(data, count, x, s.name);
+      case DType::I16: return checkElements<int16_t>(data, count, x, s.name);
+      case DType::I32: return checkElements<int32_t>(data, count, x, s.name);
+      case DType::I64: return checkElements<int64_t>(data, count, x, s.name);
+      case DType::U8: return checkElements<uint8_t>(data, count, x, s.name);
+      case DType::U16: return checkElements<uint16_t>(data, count, x, s.name);
+      case DType::U32: return checkElements<uint32_t>(data, count, x, s.name);
+      case DType::U64: return checkElements<uint64_t>(data, count, x, s.name);
+      default: return Status::error(x.nodeName + ": a range check of " + std::string(dtypeName(s.dtype)));
     }
   }
 
@@ -423,6 +436,78 @@ struct Context::Impl {
     }
     std::memmove(memory[t], memory[f], static_cast<size_t>(slotBytes(from)));
     return Status::ok();
+  }
+
+  Context& contextOf(int32_t region, const std::shared_ptr<const Program>& code) {
+    constexpr size_t kMaxContexts = 4;  // of one region: each has an arena
+    std::vector<Nested>& list = nested[static_cast<size_t>(region)];
+    auto at = std::find_if(list.begin(), list.end(), [&](const Nested& n) { return n.program == code; });
+    if (at == list.end()) {
+      if (list.size() < kMaxContexts) {
+        list.emplace_back();
+        at = list.end() - 1;
+      } else {
+        at = std::min_element(list.begin(), list.end(),
+                              [](const Nested& a, const Nested& b) { return a.lastUse < b.lastUse; });
+      }
+      *at = {code, std::make_unique<Context>(code, pool), 0};
+    }
+    at->lastUse = ++uses_;
+    return *at->context;
+  }
+
+  Status step(size_t i, const RunRegion& x) {
+    std::vector<HostValue> captured;
+    for (SlotId id : x.captured) captured.push_back(valueOf(id));
+    auto runOne = [&](size_t which, std::vector<HostValue> values) -> Result<std::vector<HostValue>> {
+      if (which >= x.regions.size()) return Status::error("there is no region " + std::to_string(which));
+      const int32_t index = x.regions[which];
+      const Region& region = exe.regions[static_cast<size_t>(index)];
+      for (int32_t c : region.captures) values.push_back(captured[static_cast<size_t>(c)]);
+      std::shared_ptr<const Program> code = program->region(index);
+      if (!code) {
+        LOCUTION_ASSIGN_OR_RETURN(code, region.compiler->compile(values));
+      }
+      return contextOf(index, code).call(std::move(values));
+    };
+    ControlCall call{x.kind, program->hostCode(i).attrs, {}, {}};
+    for (SlotId id : x.inputs) call.inputs.push_back(valueOf(id));
+    for (SlotId id : x.outputs)
+      call.outputs.push_back(id.isValid() ? EmptyOutput{slot(id).dtype, slot(id).dims} : EmptyOutput{});
+    auto results = runControl(std::move(call), runOne);
+    Status status = results.status();
+    if (status.isOk() && results->size() != x.outputs.size())
+      status = Status::error("gives " + std::to_string(results->size()) + " values instead of " +
+                             std::to_string(x.outputs.size()));
+    for (size_t o = 0; o < x.outputs.size() && status.isOk(); ++o)
+      if (x.outputs[o].isValid()) status = store(x.outputs[o], std::move((*results)[o]));
+    return status.withContext(x.nodeName);
+  }
+
+  Result<std::vector<HostValue>> call(std::vector<HostValue> given) {
+    if (given.size() != exe.inputs.size())
+      return Status::error("a region of " + std::to_string(exe.inputs.size()) + " inputs was given " +
+                           std::to_string(given.size()));
+    for (size_t i = 0; i < given.size(); ++i) {
+      const Port& port = exe.inputs[i];
+      HostValue& value = given[i];
+      if (!value.isPresent() && port.kind == ValueKind::Optional) continue;
+      if (value.isTensor() && port.kind == ValueKind::Tensor && value.tensor.elements() == 1 &&
+          std::all_of(port.dims.begin(), port.dims.end(), [](int64_t d) { return d == 1; }))
+        value.tensor = value.tensor.reshaped(port.dims);
+      LOCUTION_RETURN_IF_ERROR(setInput(i, std::move(value)));
+    }
+    given.clear();
+    Status status = runAll(nullptr, false);
+    std::vector<HostValue> results;
+    for (size_t i = 0; i < exe.outputs.size() && status.isOk(); ++i) results.push_back(std::exchange(outputs[i], {}));
+    // Values are let go: they belong to the caller, and may be large.
+    for (HostValue& v : inputs) v = {};
+    isSet.assign(isSet.size(), false);
+    for (size_t i = 0; i < exe.slots.size(); ++i)
+      if (exe.slots[i].space != SlotSpace::Constant) values[i] = {};
+    if (!status.isOk()) return status;
+    return results;
   }
 
   Status step(size_t i) {
@@ -449,7 +534,7 @@ struct Context::Impl {
           using T = std::decay_t<decltype(x)>;
           if constexpr (std::is_same_v<T, RunKernel>) {
             for (SlotId id : x.buffers) add(id);
-          } else if constexpr (std::is_same_v<T, RunHostOp>) {
+          } else if constexpr (std::is_same_v<T, RunHostOp> || std::is_same_v<T, RunRegion>) {
             for (SlotId id : x.inputs) add(id);
             for (SlotId id : x.outputs) add(id);
           } else if constexpr (std::is_same_v<T, CheckRange>) {
@@ -463,13 +548,19 @@ struct Context::Impl {
     return out;
   }
 
-  Status runAll(const Observer* observer) {
+  /// `owns`: the pool's threads wait for this run alone; a nested one leaves that to who called it.
+  Status runAll(const Observer* observer, bool owns) {
     LOCUTION_RETURN_IF_ERROR(begin());
     struct RunScope {
       ThreadPool& pool;
-      explicit RunScope(ThreadPool& p) : pool(p) { pool.beginRun(); }
-      ~RunScope() { pool.endRun(); }
-    } scope(*pool);
+      bool owns;
+      RunScope(ThreadPool& p, bool o) : pool(p), owns(o) {
+        if (owns) pool.beginRun();
+      }
+      ~RunScope() {
+        if (owns) pool.endRun();
+      }
+    } scope(*pool, owns);
     for (size_t i = 0; i < exe.instructions.size(); ++i) {
       Status status = profiling ? timedStep(i) : step(i);
       if (!status.isOk()) return status;
@@ -490,8 +581,9 @@ Status Context::bindOutput(size_t index, Tensor tensor) { return impl_->bindOutp
 const Tensor& Context::output(size_t index) const { return impl_->outputs.at(index).tensor; }
 const HostValue& Context::outputValue(size_t index) const { return impl_->outputs.at(index); }
 
-Status Context::run() { return impl_->runAll(nullptr); }
-Status Context::runObserved(const Observer& observer) { return impl_->runAll(&observer); }
+Status Context::run() { return impl_->runAll(nullptr, true); }
+Result<std::vector<HostValue>> Context::call(std::vector<HostValue> values) { return impl_->call(std::move(values)); }
+Status Context::runObserved(const Observer& observer) { return impl_->runAll(&observer, true); }
 
 void Context::setProfiling(bool on) { impl_->profiling = on; }
 const std::vector<InstructionProfile>& Context::profile() const { return impl_->profile; }

@@ -35,6 +35,9 @@ class Context {
   Status run();
   const Tensor& output(size_t index) const;
   const hostops::HostValue& outputValue(size_t index) const;
+  /// Binds all inputs, runs, and hands the outputs over: nothing of them is kept. For regions, whose values go from one iteration to
+  /// the next. An input of one element may have another rank than its port.
+  Result<std::vector<hostops::HostValue>> call(std::vector<hostops::HostValue> values);
   /// Memory for output `index`, instead of the context's own; must stay alive. dims as the port's. An invalid tensor: the
   /// context's own again.
   Status bindOutput(size_t index, Tensor tensor);

@@ -13,6 +13,7 @@
 #include "core/target.h"
 #include "core/tensor.h"
 #include "hostops/host_op.h"
+#include "runtime/control.h"
 #include "runtime/kernel_abi.h"
 #include "support/ids.h"
 #include "support/status.h"
@@ -72,7 +73,17 @@ struct CheckRange {
 struct CopySlot {
   SlotId from, to;
 };
-using Instruction = std::variant<RunKernel, RunHostOp, CheckRange, CopySlot>;
+/// If, Loop, Scan, or a part of the model whose shapes depend on data. Runs regions of the executable in contexts of their own.
+struct RunRegion {
+  RegionKind kind = RegionKind::Call;
+  std::string nodeName;          ///< "node 12 'decoder' (Loop)" for messages
+  std::string attrs;             ///< serialised attributes (Scan's axes and directions)
+  std::vector<SlotId> inputs;    ///< the node's; invalid: left out
+  std::vector<SlotId> captured;  ///< outer values that the regions read
+  std::vector<SlotId> outputs;   ///< invalid: not wanted
+  std::vector<int32_t> regions;  ///< into Executable::regions
+};
+using Instruction = std::variant<RunKernel, RunHostOp, CheckRange, CopySlot, RunRegion>;
 
 struct Port {
   std::string name;
@@ -86,6 +97,27 @@ struct Port {
 
 /// Pages of machine code, made executable once and then immutable.
 class CodeMemory;
+class Program;
+struct Executable;
+
+/// Makes code for a region once the shapes of its inputs are known. The driver implements it; a .loc file has none.
+class RegionCompiler {
+ public:
+  virtual ~RegionCompiler() = default;
+  /// `inputs`: the region's own, then what it captures. Programs are kept for the shapes met last. Safe to call from several threads.
+  virtual Result<std::shared_ptr<const Program>> compile(const std::vector<hostops::HostValue>& inputs) = 0;
+};
+
+/// A body or a branch. Its inputs are its own (an iteration's state ...), then the captured ones.
+struct Region {
+  std::string name;               ///< "then_branch of node 12 'check' (If)"
+  std::vector<int32_t> captures;  ///< into RunRegion::captured
+  /// Null: compiled on first use. Shared: executables are immutable.
+  std::shared_ptr<const Executable> code;
+  // Shared: holds the region's graph, which contexts of several callers compile from.
+  std::shared_ptr<RegionCompiler> compiler;
+  std::string open;  ///< without code: why it couldn't be compiled yet
+};
 
 struct Executable {
   std::string modelName;
@@ -98,6 +130,7 @@ struct Executable {
   std::vector<KernelInfo> kernels;
   std::vector<std::byte> code;  ///< every kernel's code, each at a 64-byte boundary
   std::vector<Instruction> instructions;
+  std::vector<Region> regions;
   int64_t arenaBytes = 0;
   double flops = 0;  ///< of one inference
 
@@ -124,6 +157,8 @@ class Program {
     uint64_t seed = 0;
   };
   const HostCode& hostCode(size_t instruction) const { return hostCode_.at(instruction); }
+  /// The region's code where it is compiled ahead, else null.
+  const std::shared_ptr<const Program>& region(int32_t index) const { return regions_[static_cast<size_t>(index)]; }
 
  private:
   Program() = default;
@@ -131,8 +166,10 @@ class Program {
   std::shared_ptr<const Executable> executable_;
   std::shared_ptr<CodeMemory> code_;
   std::vector<KernelFunction> kernels_;
+  std::vector<std::shared_ptr<const Program>> regions_;  // shared with nested contexts
 };
 
+/// Errors: a region that is compiled on first use (a file holds no compiler), named with the values whose shapes are open.
 /// Writes the file under a temporary name in the same folder and renames it: never half a file.
 Status writeExecutable(const Executable& executable, const std::string& path);
 

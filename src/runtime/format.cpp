@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -60,10 +59,8 @@ uint64_t checksumOf(std::string_view file) {
 // Writes a file front to back under a temporary name, hashing as it goes; renamed by `commit`, removed without it.
 class NewFile {
  public:
-  explicit NewFile(std::string path) : path_(std::move(path)) {
-    static std::atomic<unsigned> counter = 0;
-    temporary_ = path_ + ".tmp" + std::to_string(getpid()) + "." + std::to_string(counter++);
-  }
+  // No other thread of any process writes under that name, and this one writes one file at a time.
+  explicit NewFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".tmp" + std::to_string(gettid())) {}
   ~NewFile() {
     if (fd_ >= 0) close(fd_);
     if (made_) unlink(temporary_.c_str());
@@ -140,6 +137,14 @@ Status readSections(std::string_view file, std::vector<Section>& sections) {
   return Status::ok();
 }
 
+// A line for each region, however deep, that has no code.
+std::string openRegions(const Executable& executable) {
+  std::string out;
+  for (const Region& region : executable.regions)
+    out += region.code ? openRegions(*region.code) : "\n  " + region.name + ": " + region.open;
+  return out;
+}
+
 }  // namespace
 
 bool looksLikeExecutable(const void* data, size_t size) {
@@ -171,18 +176,28 @@ Result<std::shared_ptr<const Executable>> readExecutable(std::shared_ptr<Storage
   std::vector<Section> sections;
   LOCUTION_RETURN_IF_ERROR(readSections(file, sections));
   const Section &meta = sections[0], &code = sections[1], &constants = sections[2];
-  auto executable = readMeta(file.substr(meta.offset, meta.size), bytes, constants.offset, constants.size);
+  auto executable = readMeta(file.substr(meta.offset, meta.size), file.substr(code.offset, code.size), bytes,
+                             constants.offset, constants.size);
   if (!executable.isOk()) return damaged(executable.status().message());
-  const auto* begin = bytes->data() + code.offset;
-  (*executable)->code.assign(begin, begin + code.size);
   return std::shared_ptr<const Executable>(std::move(*executable));
 }
 
 Status writeExecutable(const Executable& executable, const std::string& path) {
-  ConstantLayout layout = layOutConstants(executable.constants);
+  std::string open = openRegions(executable);
+  if (!open.empty())
+    return Status::error("a compiled file can't hold what is compiled on first use:" + open +
+                         "\nrun the model from its .onnx file instead");
+  std::vector<const Executable*> all = allExecutables(executable);
+  std::vector<Tensor> tensors;
+  uint64_t codeBytes = 0;
+  for (const Executable* e : all) {
+    tensors.insert(tensors.end(), e->constants.begin(), e->constants.end());
+    codeBytes = codeEnd(codeBytes, *e);
+  }
+  ConstantLayout layout = layOutConstants(tensors);
   std::string meta = writeMeta(executable, layout);
   Section table[kSectionCount] = {{kMeta, 0, roundUp(kTableEnd, kAlignment), meta.size()},
-                                  {kCode, 0, 0, executable.code.size()},
+                                  {kCode, 0, 0, codeBytes},
                                   {kConstants, 0, 0, layout.bytes}};
   table[1].offset = roundUp(table[0].offset + table[0].size, kAlignment);
   table[2].offset = roundUp(table[1].offset + table[1].size, kPage);
@@ -201,9 +216,13 @@ Status writeExecutable(const Executable& executable, const std::string& path) {
   LOCUTION_RETURN_IF_ERROR(file.padTo(table[0].offset));
   LOCUTION_RETURN_IF_ERROR(file.write(meta.data(), meta.size()));
   LOCUTION_RETURN_IF_ERROR(file.padTo(table[1].offset));
-  LOCUTION_RETURN_IF_ERROR(file.write(executable.code.data(), executable.code.size()));
-  for (size_t i = 0; i < executable.constants.size(); ++i) {
-    const Tensor& t = executable.constants[i];
+  uint64_t codeAt = table[1].offset;
+  for (const Executable* e : all) {
+    LOCUTION_RETURN_IF_ERROR(file.write(e->code.data(), e->code.size()));
+    LOCUTION_RETURN_IF_ERROR(file.padTo(codeAt = codeEnd(codeAt, *e)));
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
     LOCUTION_RETURN_IF_ERROR(file.padTo(table[2].offset + layout.offsets[i]));
     if (t.dtype() != DType::String) LOCUTION_RETURN_IF_ERROR(file.write(t.raw(), t.bytes()));
   }

@@ -1,5 +1,6 @@
 #include "runtime/format_meta.h"
 
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -117,6 +118,17 @@ void walk(S& s, T& x) requires std::is_same_v<std::remove_const_t<T>, CopySlot> 
   s.id(x.to);
 }
 
+template <typename S, typename T>
+void walk(S& s, T& x) requires std::is_same_v<std::remove_const_t<T>, RunRegion> {
+  s.enumerator(x.kind, static_cast<int>(RegionKind::Scan) + 1);
+  s.text(x.nodeName);
+  s.text(x.attrs);
+  s.list(x.inputs, [&](auto& id) { s.id(id); });
+  s.list(x.captured, [&](auto& id) { s.id(id); });
+  s.list(x.outputs, [&](auto& id) { s.id(id); });
+  s.list(x.regions, [&](auto& r) { s.number(r); });
+}
+
 // An instruction is its index in the variant and then its fields.
 void walkInstruction(Writer& s, const Instruction& instruction) {
   s.number(static_cast<uint8_t>(instruction.index()));
@@ -171,6 +183,87 @@ ConstantLayout layOutConstants(const std::vector<Tensor>& constants) {
   return layout;
 }
 
+std::vector<const Executable*> allExecutables(const Executable& executable) {
+  std::vector<const Executable*> out = {&executable};
+  for (const Region& region : executable.regions) {
+    if (!region.code) continue;
+    std::vector<const Executable*> inner = allExecutables(*region.code);
+    out.insert(out.end(), inner.begin(), inner.end());
+  }
+  return out;
+}
+
+uint64_t codeEnd(uint64_t begin, const Executable& executable) {
+  return (begin + executable.code.size() + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+namespace {
+
+// Regions within regions: deeper than this is no model.
+constexpr int kMaxDepth = 64;
+
+struct WritePosition {
+  size_t constant = 0;
+  uint64_t code = 0;
+};
+
+void writeOne(Writer& s, const Executable& e, const ConstantLayout& layout, WritePosition& at) {
+  walk(s, e);
+  s.number(at.code);
+  s.number(static_cast<uint64_t>(e.code.size()));
+  at.code = codeEnd(at.code, e);
+  s.out.number(static_cast<uint64_t>(e.constants.size()));
+  for (const Tensor& t : e.constants) {
+    uint64_t offset = layout.offsets[at.constant++];
+    s.number(static_cast<uint8_t>(t.dtype()));
+    if (t.dtype() == DType::String) {
+      hostops::writeTensor(s.out, t);
+    } else {
+      s.numbers(t.dims());
+      s.number(offset);
+    }
+  }
+  s.out.number(static_cast<uint64_t>(e.regions.size()));
+  for (const Region& region : e.regions) {
+    s.text(region.name);
+    s.list(region.captures, [&](auto& c) { s.number(c); });
+    writeOne(s, *region.code, layout, at);
+  }
+}
+
+struct ReadFrom {
+  std::string_view code;
+  const std::shared_ptr<Storage>& storage;
+  uint64_t begin, size;
+  const TargetSpec& target;
+};
+
+std::shared_ptr<Executable> readOne(Reader& s, const ReadFrom& from, int depth) {
+  auto e = std::make_shared<Executable>();
+  e->target = from.target;
+  walk(s, *e);
+  uint64_t codeBegin = 0, codeSize = 0;
+  s.number(codeBegin);
+  s.number(codeSize);
+  if (depth > kMaxDepth || codeBegin > from.code.size() || codeSize > from.code.size() - codeBegin) {
+    s.in.fail();
+    return e;
+  }
+  const auto* code = reinterpret_cast<const std::byte*>(from.code.data() + codeBegin);
+  e->code.assign(code, code + codeSize);
+  for (size_t n = s.in.count(9); n > 0 && !s.failed(); --n)
+    e->constants.push_back(readConstant(s.in, from.storage, from.begin, from.size));
+  for (size_t n = s.in.count(16); n > 0 && !s.failed(); --n) {
+    Region& region = e->regions.emplace_back();
+    s.text(region.name);
+    s.list(region.captures, [&](auto& c) { s.number(c); });
+    region.code = readOne(s, from, depth + 1);
+  }
+  return e;
+}
+
+}  // namespace
+
 std::string writeMeta(const Executable& executable, const ConstantLayout& layout) {
   Writer s;
   s.text(executable.target.str());
@@ -179,37 +272,27 @@ std::string writeMeta(const Executable& executable, const ConstantLayout& layout
     s.text(key);
     s.text(value);
   }
-  walk(s, executable);
-  s.out.number(static_cast<uint64_t>(executable.constants.size()));
-  for (size_t i = 0; i < executable.constants.size(); ++i) {
-    const Tensor& t = executable.constants[i];
-    s.number(static_cast<uint8_t>(t.dtype()));
-    if (t.dtype() == DType::String) {
-      hostops::writeTensor(s.out, t);
-    } else {
-      s.numbers(t.dims());
-      s.number(layout.offsets[i]);
-    }
-  }
+  WritePosition at;
+  writeOne(s, executable, layout, at);
   return s.out.take();
 }
 
-Result<std::shared_ptr<Executable>> readMeta(std::string_view meta, const std::shared_ptr<Storage>& storage,
-                                             uint64_t begin, uint64_t size) {
+Result<std::shared_ptr<Executable>> readMeta(std::string_view meta, std::string_view code,
+                                             const std::shared_ptr<Storage>& storage, uint64_t begin, uint64_t size) {
   Reader s{ByteReader(meta)};
-  auto e = std::make_shared<Executable>();
   std::string target = s.in.text();
+  std::map<std::string, std::string> metadata;
   for (size_t n = s.in.count(16); n > 0 && !s.failed(); --n) {
     std::string key = s.in.text();
-    e->metadata[key] = s.in.text();
+    metadata[key] = s.in.text();
   }
-  walk(s, *e);
-  for (size_t n = s.in.count(9); n > 0 && !s.failed(); --n)
-    e->constants.push_back(readConstant(s.in, storage, begin, size));
-  if (s.failed() || !s.in.atEnd()) return Status::error("its contents make no sense");
+  Status nonsense = Status::error("its contents make no sense");
+  if (s.failed()) return nonsense;
   auto parsed = parseTarget(target);
   if (!parsed.isOk()) return parsed.status();
-  e->target = std::move(*parsed);
+  std::shared_ptr<Executable> e = readOne(s, {code, storage, begin, size, *parsed}, 0);
+  if (s.failed() || !s.in.atEnd()) return nonsense;
+  e->metadata = std::move(metadata);
   return e;
 }
 

@@ -116,7 +116,7 @@ TEST(Format, Messages) {
   std::string other = file;
   other[8] = 9;
   EXPECT_EQ(errorOf(other),
-            "m.loc has .loc format version 9, and this Locution reads version 1: compile the model again");
+            "m.loc has .loc format version 9, and this Locution reads version 2: compile the model again");
   EXPECT_THAT(errorOf(file.substr(0, 200)), HasSubstr("m.loc is damaged: it has 200 bytes and should have"));
   other = file;
   other[file.size() / 2] ^= 1;

@@ -51,6 +51,17 @@ Result<std::shared_ptr<const Program>> Program::load(std::shared_ptr<const Execu
     LOCUTION_ASSIGN_OR_RETURN(hostops::Attrs attrs, hostops::parseAttrs(call->attrs));
     program->hostCode_[i] = {hostops::findHostOp(call->op), std::move(attrs), hashText(call->nodeName)};
   }
+  for (size_t i = 0; i < executable->instructions.size(); ++i) {
+    const auto* call = std::get_if<RunRegion>(&executable->instructions[i]);
+    if (call == nullptr) continue;
+    LOCUTION_ASSIGN_OR_RETURN(hostops::Attrs attrs, hostops::parseAttrs(call->attrs));
+    program->hostCode_[i] = {nullptr, std::move(attrs), 0};
+  }
+  for (const Region& region : executable->regions) {
+    program->regions_.emplace_back();
+    if (!region.code) continue;
+    LOCUTION_ASSIGN_OR_RETURN(program->regions_.back(), load(region.code));
+  }
   program->executable_ = std::move(executable);
   return std::shared_ptr<const Program>(std::move(program));
 }

@@ -27,6 +27,10 @@ class Validator {
       LOCUTION_RETURN_IF_ERROR(
           slot(e_.slots[i]).withContext("slot " + std::to_string(i) + " " + quoted(e_.slots[i].name)));
     LOCUTION_RETURN_IF_ERROR(ports());
+    for (const Region& region : e_.regions) {
+      if (!region.code && !region.compiler) return Status::error(quoted(region.name) + " has no code");
+      if (region.code) LOCUTION_RETURN_IF_ERROR(validate(*region.code).withContext(region.name));
+    }
     for (size_t i = 0; i < e_.instructions.size(); ++i) {
       Status status = std::visit([&](const auto& x) { return instruction(x); }, e_.instructions[i]);
       LOCUTION_RETURN_IF_ERROR(status.withContext("instruction " + std::to_string(i)));
@@ -175,10 +179,39 @@ class Validator {
       if (id.isValid()) LOCUTION_RETURN_IF_ERROR(write(id));
     return Status::ok();
   }
+  Status instruction(const RunRegion& x) {
+    LOCUTION_RETURN_IF_ERROR(hostops::parseAttrs(x.attrs).status());
+    for (const std::vector<SlotId>* list : {&x.inputs, &x.captured})
+      for (SlotId id : *list)
+        if (id.isValid() || list == &x.captured) LOCUTION_RETURN_IF_ERROR(read(id));
+    const size_t wanted = x.kind == RegionKind::If ? 2 : 1;
+    if (x.regions.size() != wanted)
+      return Status::error("it has " + std::to_string(x.regions.size()) + " regions instead of " +
+                           std::to_string(wanted));
+    const bool takesInputs = x.kind == RegionKind::Loop || x.kind == RegionKind::Scan;
+    for (int32_t r : x.regions) {
+      if (r < 0 || static_cast<size_t>(r) >= e_.regions.size())
+        return Status::error("region " + std::to_string(r) + " does not exist");
+      const Region& region = e_.regions[static_cast<size_t>(r)];
+      for (int32_t c : region.captures)
+        if (c < 0 || static_cast<size_t>(c) >= x.captured.size())
+          return Status::error(quoted(region.name) + " captures value " + std::to_string(c) + ", which does not exist");
+      if (!region.code) continue;
+      const size_t inputs = (takesInputs ? x.inputs.size() : 0) + region.captures.size();
+      const size_t outputs = x.outputs.size() + (x.kind == RegionKind::Loop ? 1 : 0);
+      if (region.code->inputs.size() != inputs || region.code->outputs.size() != outputs)
+        return Status::error(quoted(region.name) + " has other inputs or outputs than its instruction");
+    }
+    for (SlotId id : x.outputs)
+      if (id.isValid()) LOCUTION_RETURN_IF_ERROR(write(id));
+    return Status::ok();
+  }
   Status instruction(const CheckRange& x) const {
     LOCUTION_RETURN_IF_ERROR(read(x.slot));
     if (!isInteger(at(x.slot).dtype) || isSubByte(at(x.slot).dtype))
       return Status::error("a range check of what is no integer");
+    if (at(x.slot).space != SlotSpace::Dynamic && !isStaticSlot(at(x.slot)))
+      return Status::error("a range check of a shape that is not known");
     return Status::ok();
   }
   Status instruction(const CopySlot& x) {

@@ -1,0 +1,55 @@
+// Regions whose shapes only a run tells: compiled when they are first met, kept while they come back.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "driver/prepare.h"
+#include "graph/graph.h"
+#include "runtime/executable.h"
+
+namespace locution::driver {
+
+/// Main inputs whose values some node of the main region needs when it is compiled, there being no host operator that takes them as
+/// they come: they are compiled in.
+std::vector<graph::ValueId> neededMainInputs(const graph::Graph& graph);
+
+/// `graph` for exactly these inputs: their shapes, and the values of needed ones. Errors: an input of another kind or dtype.
+Status specialiseTo(graph::Graph& graph, const std::vector<hostops::HostValue>& inputs);
+
+/// Compiles a region's graph for each set of input shapes it meets. Keeps the programs used last: at most kMaxPrograms, and no more than
+/// kMaxBytes of weights unless one alone has them.
+class LazyRegion : public runtime::RegionCompiler {
+ public:
+  static constexpr size_t kMaxPrograms = 32;
+  static constexpr int64_t kMaxBytes = int64_t{512} << 20;
+
+  LazyRegion(std::shared_ptr<Session> session, std::shared_ptr<const graph::Graph> graph);
+  Result<std::shared_ptr<const runtime::Program>> compile(const std::vector<hostops::HostValue>& inputs) override;
+  /// Compilations so far.
+  int64_t compilations() const { return compilations_; }
+
+ private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const runtime::Program> program;  // shared with contexts
+    int64_t bytes = 0;
+    uint64_t lastUse = 0;
+  };
+  std::string keyOf(const std::vector<hostops::HostValue>& inputs) const;
+  std::shared_ptr<const runtime::Program> find(const std::string& key);
+  void keep(Entry entry);
+
+  std::shared_ptr<Session> session_;           // shared: every region of a model compiles with it
+  std::shared_ptr<const graph::Graph> graph_;  // shared with `verify`
+  std::vector<bool> needed_;                   // of each main input
+  std::mutex mutex_;                           // of what follows
+  std::mutex compiling_;                       // one compilation at a time, so that equal ones happen once
+  std::vector<Entry> entries_;
+  uint64_t uses_ = 0;
+  int64_t compilations_ = 0;
+};
+
+}  // namespace locution::driver
