@@ -105,7 +105,8 @@ Status inferLogical(InferContext& c) {
   propagateDims(c, [&](const std::vector<Dim>& a) -> std::optional<Dim> {
     // One side may decide.
     for (const Dim& d : a)
-      if (d.isKnown() && ((op == "And" && d.value() == 0) || (op == "Or" && d.value() != 0))) return Dim(op == "Or" ? 1 : 0);
+      if (d.isKnown() && ((op == "And" && d.value() == 0) || (op == "Or" && d.value() != 0)))
+        return Dim(op == "Or" ? 1 : 0);
     if (!a[0].isKnown() || !a[1].isKnown()) return std::nullopt;
     bool x = a[0].value() != 0, y = a[1].value() != 0;
     return Dim(op == "And" ? x && y : op == "Or" ? x || y : x != y);
