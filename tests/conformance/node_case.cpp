@@ -147,6 +147,28 @@ void makeDimsDynamic(graph::Graph& graph) {
   }
 }
 
+// What an executable does when it runs.
+struct Work {
+  std::string hosts;  ///< its host operators
+  bool folded = true;
+};
+
+void addWork(const runtime::Executable& exe, Work* work) {
+  auto addHost = [&](const std::string& name) { work->hosts += (work->hosts.empty() ? "" : " ") + name; };
+  for (const runtime::Instruction& instruction : exe.instructions) {
+    if (const auto* host = std::get_if<runtime::RunHostOp>(&instruction)) addHost(host->op);
+    const auto* copy = std::get_if<runtime::CopySlot>(&instruction);
+    work->folded =
+        work->folded && copy && exe.slots[static_cast<size_t>(copy->from.index)].space == runtime::SlotSpace::Constant;
+  }
+  for (const runtime::Region& region : exe.regions) {
+    work->folded = false;
+    if (region.code) addWork(*region.code, work);
+    // What is compiled once its shapes are known can't be looked into here.
+    if (!region.code && region.compiler) addHost("(region)");
+  }
+}
+
 CaseResult runDataSet(const std::string& folder, const fs::path& data, const CaseOptions& options) {
   auto model = frontend::importModel(folder + "/model.onnx");
   if (!model.isOk()) return {Outcome::Refused, model.status().message()};
@@ -183,17 +205,10 @@ CaseResult runDataSet(const std::string& folder, const fs::path& data, const Cas
     Status equal = compareValues(context.outputValue(i), (*wanted)[i], options.rtol, options.atol);
     if (!equal.isOk()) return {Outcome::Wrong, equal.withContext("output " + std::to_string(i)).message()};
   }
-  std::string hosts;
-  bool folded = true;
-  const runtime::Executable& exe = *compiled->executable;
-  for (const runtime::Instruction& instruction : exe.instructions) {
-    if (const auto* host = std::get_if<runtime::RunHostOp>(&instruction))
-      hosts += (hosts.empty() ? "" : " ") + host->op;
-    const auto* copy = std::get_if<runtime::CopySlot>(&instruction);
-    folded = folded && copy && exe.slots[static_cast<size_t>(copy->from.index)].space == runtime::SlotSpace::Constant;
-  }
-  if (!hosts.empty()) return {Outcome::Host, hosts};
-  return {folded ? Outcome::Folded : Outcome::Compiled, ""};
+  Work work;
+  addWork(*compiled->executable, &work);
+  if (!work.hosts.empty()) return {Outcome::Host, work.hosts};
+  return {work.folded ? Outcome::Folded : Outcome::Compiled, ""};
 }
 
 }  // namespace
