@@ -138,7 +138,7 @@ std::string markdown(const std::vector<NamedResult>& results, const Excuses& exc
       reasons[std::string(wordOf(r.result.outcome)) + ": " + shortReason(r.result)].push_back(r.name);
   }
   std::ostringstream out;
-  out << R"(# ONNX conformance
+  out << R"text(# ONNX conformance
 
 Written by `build/release/test/conformance --update`; don't edit. The cases are the node tests of onnx 1.22.0, run on the
 CPU target with the suite's tolerance (rtol 1e-3, atol 1e-7), dtypes and shapes exact.
@@ -149,37 +149,37 @@ CPU target with the suite's tolerance (rtol 1e-3, atol 1e-7), dtypes and shapes 
   -*refused* : a message when importing or compiling;
 - *wrong*: another result, or a message when running.
 
-)";
+)text";
   out << "| | cases |\n|---|---:|\n";
-int passes = all.by[Outcome::Compiled] + all.by[Outcome::Folded] + all.by[Outcome::Host];
-out << "| all | " << all.total << " |\n| pass | " << passes << " |\n";
-for (Outcome o : {Outcome::Compiled, Outcome::Folded, Outcome::Host, Outcome::Refused, Outcome::Wrong, Outcome::Crashed,
-                  Outcome::Hung})
-  out << "| " << wordOf(o) << " | " << all.by[o] << " |\n";
-out << "\n## By operator\n\nA case made from an operator's function body counts for that operator.\n\n"
-       "| operator | cases | compiled | folded | host | fail | host operators that ran "
-       "|\n|---|---:|---:|---:|---:|---:|---|\n";
-for (auto& [op, c] : byOp) {
-  std::vector<std::string> hosts(c.hosts.begin(), c.hosts.end());
-  int compiled = c.by[Outcome::Compiled], folded = c.by[Outcome::Folded], host = c.by[Outcome::Host];
-  out << "| " << op << " | " << c.total << " | " << compiled << " | " << folded << " | " << host << " | "
-      << c.total - compiled - folded - host << " | " << join(hosts, ", ") << " |\n";
-}
-out << "\n## What fails, by reason\n";
-for (const auto& [start, why] : excuses) {
-  auto excused = [&, &s = start](const NamedResult& r) { return r.name.starts_with(s) && !passed(r.result.outcome); };
-  auto count = std::count_if(results.begin(), results.end(), excused);
-  if (count > 0) out << "\n`" << start << "...` (" << count << "): " << why << ".\n";
-}
-std::vector<std::pair<std::string, std::vector<std::string>>> sorted(reasons.begin(), reasons.end());
-std::stable_sort(sorted.begin(), sorted.end(),
-                 [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
-for (const auto& [reason, names] : sorted) {
-  out << "\n" << names.size() << " × `" << reason << "`\n:";
-  for (const std::string& name : names) out << " " << name;
-  out << "\n";
-}
-return out.str();
+  int passes = all.by[Outcome::Compiled] + all.by[Outcome::Folded] + all.by[Outcome::Host];
+  out << "| all | " << all.total << " |\n| pass | " << passes << " |\n";
+  for (Outcome o : {Outcome::Compiled, Outcome::Folded, Outcome::Host, Outcome::Refused, Outcome::Wrong,
+                    Outcome::Crashed, Outcome::Hung})
+    out << "| " << wordOf(o) << " | " << all.by[o] << " |\n";
+  out << "\n## By operator\n\nA case made from an operator's function body counts for that operator.\n\n"
+         "| operator | cases | compiled | folded | host | fail | host operators that ran "
+         "|\n|---|---:|---:|---:|---:|---:|---|\n";
+  for (auto& [op, c] : byOp) {
+    std::vector<std::string> hosts(c.hosts.begin(), c.hosts.end());
+    int compiled = c.by[Outcome::Compiled], folded = c.by[Outcome::Folded], host = c.by[Outcome::Host];
+    out << "| " << op << " | " << c.total << " | " << compiled << " | " << folded << " | " << host << " | "
+        << c.total - compiled - folded - host << " | " << join(hosts, ", ") << " |\n";
+  }
+  out << "\n## What fails, by reason\n";
+  for (const auto& [start, why] : excuses) {
+    auto excused = [&, &s = start](const NamedResult& r) { return r.name.starts_with(s) && !passed(r.result.outcome); };
+    auto count = std::count_if(results.begin(), results.end(), excused);
+    if (count > 0) out << "\n`" << start << "...` (" << count << "): " << why << ".\n";
+  }
+  std::vector<std::pair<std::string, std::vector<std::string>>> sorted(reasons.begin(), reasons.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  for (const auto& [reason, names] : sorted) {
+    out << "\n" << names.size() << " × `" << reason << "`\n:";
+    for (const std::string& name : names) out << " " << name;
+    out << "\n";
+  }
+  return out.str();
 }
 
 std::string jsonLines(const std::vector<NamedResult>& results) {
