@@ -138,18 +138,18 @@ std::string markdown(const std::vector<NamedResult>& results, const Excuses& exc
       reasons[std::string(wordOf(r.result.outcome)) + ": " + shortReason(r.result)].push_back(r.name);
   }
   std::ostringstream out;
-  out << R"text(# ONNX conformance
+  out << R"md(# ONNX conformance
 
 Written by `build/release/test/conformance --update`; don't edit. The cases are the node tests of onnx 1.22.0, run on the
 CPU target with the suite's tolerance (rtol 1e-3, atol 1e-7), dtypes and shapes exact.
 
 - *compiled*: right, and every instruction is machine code of ours, a copy or a check;
 - *folded*: right, and all of it known at compile time (most often because inputs decide shapes);
-- *host*: right, and a host operator ran, or "(region)" : a part compiled once its shapes were known;
-  -*refused* : a message when importing or compiling;
+- *host*: right, and a host operator ran, or "(region)": a part compiled once its shapes were known;
+- *refused*: a message when importing or compiling;
 - *wrong*: another result, or a message when running.
 
-)text";
+)md";
   out << "| | cases |\n|---|---:|\n";
   int passes = all.by[Outcome::Compiled] + all.by[Outcome::Folded] + all.by[Outcome::Host];
   out << "| all | " << all.total << " |\n| pass | " << passes << " |\n";
