@@ -18,6 +18,13 @@ int64_t Reducer::count() const {
   return n;
 }
 
+namespace {
+
+// A float32 accumulator loses what it adds once it has grown large: a sum of 10^8 equal values would stop at 2^24 of them.
+constexpr int64_t kLongSum = int64_t{1} << 16;
+
+}  // namespace
+
 loop::Stage Reducer::make(bool keepDims, loop::Combiner combiner, const Body& body) const {
   loop::Stage s;
   Indices full;
@@ -33,9 +40,18 @@ loop::Stage Reducer::make(bool keepDims, loop::Combiner combiner, const Body& bo
     }
   }
   s.body = body(full);
+  if (combiner == loop::Combiner::Sum && s.body->type.dtype == DType::F32 && count() > kLongSum) s.body = loop::cast(DType::F64, s.body);
   // Nothing to combine: the body is the value.
   s.combiner = s.reduce.empty() ? loop::Combiner::None : combiner;
   return s;
+}
+
+DType Reducer::valueType(const loop::Stage& s) const {
+  // A float64 body of a long sum was widened above, unless it is one anyway.
+  const auto* widened = loop::as<loop::Cast>(s.body);
+  return widened && s.combiner == loop::Combiner::Sum && s.body->type.dtype == DType::F64 && widened->value->type.dtype == DType::F32 && count() > kLongSum
+             ? DType::F32
+             : s.body->type.dtype;
 }
 
 Reducer::Indices Reducer::kept(const std::vector<loop::Axis>& axes, bool keepDims) const {
@@ -52,7 +68,8 @@ void Reducer::finish(loop::Stage& s, const Epilogue& epilogue, bool keepDims, DT
   DType accumulated = s.body->type.dtype;
   if (!epilogue && accumulated == type) return;
   loop::VarRef acc = loop::makeVar("acc", {accumulated, 1});
-  Expr value = epilogue ? epilogue(acc, kept(s.axes, keepDims)) : Expr(acc);
+  Expr narrow = loop::cast(valueType(s), acc);
+  Expr value = epilogue ? epilogue(narrow, kept(s.axes, keepDims)) : narrow;
   s.acc = acc;
   s.epilogue = loop::cast(type, value);
 }
@@ -62,7 +79,7 @@ loop::BufferRef Reducer::temporary(const std::string& stem, loop::Combiner combi
   loop::Stage s = make(false, combiner, body);
   std::vector<int64_t> dims;
   for (const loop::Axis& a : s.axes) dims.push_back(a.extent);
-  DType type = s.body->type.dtype;
+  DType type = valueType(s);
   // What the epilogue gives is what is stored.
   if (epilogue) type = epilogue(loop::makeVar("acc", {type, 1}), kept(s.axes, false))->type.dtype;
   s.out = c_.temporary(stem, type, dims);

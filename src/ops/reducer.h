@@ -35,6 +35,8 @@ class Reducer {
 
  private:
   loop::Stage make(bool keepDims, loop::Combiner combiner, const Body& body) const;
+  /// Of the reduced value as the operator means it: long sums of float32 accumulate in float64.
+  DType valueType(const loop::Stage& stage) const;
   Indices kept(const std::vector<loop::Axis>& axes, bool keepDims) const;
   void finish(loop::Stage& stage, const Epilogue& epilogue, bool keepDims, DType type) const;
 

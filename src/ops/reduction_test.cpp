@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "ops/one_node.h"
@@ -31,6 +32,19 @@ TEST(Reduce, AgainstNumpy) {
   expectReduced("ReduceLogSumExp", kMatrix, {1}, false, {2}, {3.40760596, 6.3132937});
   expectReduced("ReduceMean", i32({4}, {-3, -2, 0, 2}), {0}, false, {}, {0});
   expectReduced("ReduceL2", i32({2}, {100000, 0}), {0}, false, {}, {100000});
+}
+
+// A float32 accumulator would be off by 1e-3 here, and by half at 10^8 elements.
+TEST(Reduce, LongSumsStayExact) {
+  constexpr int64_t kCount = 1 << 20;
+  Tensor x(DType::F32, {kCount});
+  std::fill_n(x.data<float>(), kCount, 0.1F);
+  double tenth = 0.1F;
+  for (auto [op, want] : {std::pair("ReduceSum", tenth * kCount), std::pair("ReduceMean", tenth)}) {
+    OneNode node(op);
+    node.attr("keepdims", int64_t{0}).in(x);
+    expectRun(node, {}, {want}, 1e-7);
+  }
 }
 
 TEST(Reduce, NoAxesIsAllOrNone) {
