@@ -83,7 +83,24 @@ Status Session::optimise(graph::Graph& graph) {
   };
   Status s = runPipeline(graph, context, passOptions());
   warnings_.insert(warnings_.end(), context.warnings.begin(), context.warnings.end());
+  if (s.isOk()) warnOfDeclarations(graph);
   return s;
+}
+
+// Nothing is inferred from what a file declares of its outputs, which is often wrong.
+void Session::warnOfDeclarations(const graph::Graph& graph) {
+  const std::vector<graph::ValueId>& outputs = graph.main().outputs;
+  for (size_t i = 0; i < outputs.size() && i < declared_.size(); ++i) {
+    const ValueType& is = graph.type(outputs[i]);
+    if (!declared_[i] || !declared_[i]->shape.isRanked() || !is.shape.isRanked()) continue;
+    const Shape& said = declared_[i]->shape;
+    bool conflicts = said.rank() != is.shape.rank();
+    for (int64_t d = 0; d < said.rank() && !conflicts; ++d)
+      conflicts = said[d].isKnown() && is.shape[d].isKnown() && !(said[d] == is.shape[d]);
+    if (conflicts)
+      warnings_.push_back("output '" + graph.value(outputs[i]).name + "' is declared as " + declared_[i]->str() +
+                          ", but is " + is.str());
+  }
 }
 
 Status Session::optimiseRegion(graph::Graph& graph) {
@@ -117,7 +134,7 @@ Result<std::shared_ptr<const runtime::Executable>> Session::compileRegion(graph:
   return std::shared_ptr<const runtime::Executable>(std::move(exe));
 }
 
-// Ahead of time where every shape is known. A branch that can't be compiled may never be taken: only a run can tell.
+// Ahead of time where every shape is known. A branch whose shapes make no sense may never be taken: only a run can tell.
 Result<RegionCode> Session::makeRegion(graph::Graph graph, const std::string& name) {
   RegionCode out;
   out.name = name;
@@ -135,13 +152,13 @@ Result<RegionCode> Session::makeRegion(graph::Graph graph, const std::string& na
     if (code.isOk())
       out.code = *code;
     else
-      out.open = "it can't be compiled: " + code.status().message();
+      out.open = code.status().message();
   } else {
     out.open = "only a run tells " + join(open, ", ");
   }
-  if (out.code && !keepsGraphs_) return out;
+  if (open.empty() && !keepsGraphs_) return out;
   out.graph = std::make_shared<const graph::Graph>(std::move(graph));
-  if (!out.code) out.compiler = std::make_shared<LazyRegion>(shared_from_this(), out.graph);
+  if (!open.empty()) out.compiler = std::make_shared<LazyRegion>(shared_from_this(), out.graph);
   if (!keepsGraphs_) out.graph = nullptr;
   return out;
 }
@@ -155,6 +172,7 @@ Status Session::inferTypes(graph::Graph& graph) {
 Result<graph::Graph> Session::load(const std::string& path) {
   LOCUTION_ASSIGN_OR_RETURN(frontend::ImportedModel model, frontend::importModel(path));
   for (const std::string& w : model.warnings) warnings_.push_back(path + ": " + w);
+  declared_ = std::move(model.declaredOutputs);
   Status s = specialise(model.graph);
   if (!s.isOk()) return s.withContext(path);
   return std::move(model.graph);

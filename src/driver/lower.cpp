@@ -143,6 +143,15 @@ class Lowering {
     return ops::NodeComputeContext(id, buffers).run().isOk();
   }
 
+  // Without the inputs, which messages about what is inside repeat.
+  std::string nameOf(NodeId id) const {
+    const Node& node = g_.node(id);
+    std::string out = "node";
+    if (node.sourceIndex >= 0) out += " " + std::to_string(node.sourceIndex);
+    if (!node.name.empty()) out += " '" + node.name + "'";
+    return out + " (" + node.op + ")";
+  }
+
   HostStep::Operand operandOf(ValueId v) {
     if (!v.isValid()) return {};
     return {static_cast<int64_t>(bufferOf(v)), dimsOf(g_.type(v).shape)};
@@ -164,7 +173,7 @@ class Lowering {
   Status lowerControl(NodeId id) {
     const Node& node = g_.node(id);
     RegionStep step;
-    step.node = graph::describe(g_, id);
+    step.node = nameOf(id);
     step.attrs = hostops::serialiseAttrs(node.attrs);
     if (node.op == "If") {
       step.kind = runtime::RegionKind::If;
@@ -182,6 +191,8 @@ class Lowering {
     }
     for (ValueId v : node.inputs) step.inputs.push_back(operandOf(v));
     for (ValueId v : node.outputs) step.outputs.push_back(operandOf(v));
+    // What the regions give and nobody wants stands there, too.
+    step.outputs.resize(g_.region(node.regions[0]).outputs.size() - (node.op == "Loop" ? 1 : 0));
     out_.steps.push_back(std::move(step));
     return Status::ok();
   }
@@ -198,7 +209,7 @@ class Lowering {
         outputs.push_back(v);
     if (outputs.empty()) return Status::ok();
     RegionStep step;
-    step.node = "from " + graph::describe(g_, nodes[0]);
+    step.node = "from " + nameOf(nodes[0]) + " on";
     step.attrs = hostops::serialiseAttrs({});
     std::map<ValueId, int32_t> captured;
     LOCUTION_RETURN_IF_ERROR(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   Session(const CompileOptions& options, TargetSpec target);
   passes::RunOptions passOptions();
+  void warnOfDeclarations(const graph::Graph& graph);
   Result<RegionCode> makeRegion(graph::Graph graph, const std::string& name);
 
   CompileOptions options_;
@@ -64,6 +66,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<passes::PassTiming> timings_;
   std::vector<std::string> warnings_, frozen_;
+  std::vector<std::optional<ValueType>> declared_;  // of the file's outputs
   bool keepsGraphs_ = false;
 };
 

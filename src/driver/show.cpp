@@ -72,7 +72,8 @@ std::string showMemory(const runtime::Executable& e) {
              slotsText(e, r->outputs) + ")\n";
       for (int32_t k : r->regions) {
         const runtime::Region& region = e.regions[static_cast<size_t>(k)];
-        out += "  " + region.name + ": " + (region.code ? "compiled" : region.open) + "\n";
+        out += "  " + region.name + ": " +
+               (region.code ? "compiled" : (region.compiler ? "" : "an error: ") + region.open) + "\n";
       }
     } else if (const auto* copy = std::get_if<runtime::CopySlot>(&instruction)) {
       out += "copy " + slotText(e, copy->from) + " -> " + slotText(e, copy->to) + "\n";

@@ -124,8 +124,8 @@ class Stepper {
     for (const auto& o : step.inputs) call.inputs.push_back(operand(o));
     for (const auto& o : step.outputs)
       call.outputs.push_back(o.buffer < 0
-                                 ? runtime::EmptyOutput{}
-                                 : runtime::EmptyOutput{l_.buffers[static_cast<size_t>(o.buffer)].dtype, o.dims});
+                                 ? runtime::OutputInfo{DType::F32, {}, false}
+                                 : runtime::OutputInfo{l_.buffers[static_cast<size_t>(o.buffer)].dtype, o.dims});
     auto results = runtime::runControl(std::move(call), [&](size_t which, std::vector<HostValue> values) {
       const RegionCode& region = l_.regions[step.regions[which]];
       for (int32_t c : region.captures) values.push_back(operand(step.captured[static_cast<size_t>(c)]));
@@ -165,16 +165,17 @@ class Stepper {
 
 }  // namespace
 
-Result<VerifyReport> verifyModel(const std::string& path, const CompileOptions& options,
-                                 const std::map<std::string, Tensor>& inputs, const MakeInput& makeInput, uint64_t seed,
-                                 const std::function<void(const KernelVerdict&)>& onKernel) {
-  LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<Session> session, Session::create(options));
-  LOCUTION_ASSIGN_OR_RETURN(graph::Graph graph, session->load(path));
+namespace {
+
+// `graph` as `Session::load` leaves it.
+Result<VerifyReport> verifyLoaded(const std::shared_ptr<Session>& session, graph::Graph graph,
+                                  const CompileOptions& options, const std::map<std::string, Tensor>& inputs,
+                                  const MakeInput& makeInput, uint64_t seed,
+                                  const std::function<void(const KernelVerdict&)>& onKernel) {
   session->keepRegionGraphs();
-  Status s = session->optimise(graph);
-  if (!s.isOk()) return s.withContext(path);
+  LOCUTION_RETURN_IF_ERROR(session->optimise(graph));
   auto lowered = session->lower(graph);
-  if (!lowered.isOk()) return lowered.status().withContext(path);
+  if (!lowered.isOk()) return lowered.status();
   // The kernels as the executable has them: this target's code, this scheduler's plans, never the interpreter.
   Evaluator evaluator(session->compiler(), session->scheduler(), options.threads);
   evaluator.setInterpretSmall(false);
@@ -213,6 +214,26 @@ Result<VerifyReport> verifyModel(const std::string& path, const CompileOptions& 
     if (!problem.empty()) report.outputProblems.push_back("output '" + outputs[i].name + "': " + problem);
   }
   return report;
+}
+
+}  // namespace
+
+Result<VerifyReport> verifyModel(const std::string& path, const CompileOptions& options,
+                                 const std::map<std::string, Tensor>& inputs, const MakeInput& makeInput, uint64_t seed,
+                                 const std::function<void(const KernelVerdict&)>& onKernel) {
+  LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<Session> session, Session::create(options));
+  LOCUTION_ASSIGN_OR_RETURN(graph::Graph graph, session->load(path));
+  auto report = verifyLoaded(session, std::move(graph), options, inputs, makeInput, seed, onKernel);
+  if (!report.isOk()) return report.status().withContext(path);
+  return report;
+}
+
+Result<VerifyReport> verifyGraph(graph::Graph graph, const CompileOptions& options,
+                                 const std::map<std::string, Tensor>& inputs, const MakeInput& makeInput, uint64_t seed,
+                                 const std::function<void(const KernelVerdict&)>& onKernel) {
+  LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<Session> session, Session::create(options));
+  LOCUTION_RETURN_IF_ERROR(session->specialise(graph));
+  return verifyLoaded(session, std::move(graph), options, inputs, makeInput, seed, onKernel);
 }
 
 }  // namespace locution::driver

@@ -414,15 +414,24 @@ struct Context::Impl {
     int64_t count = s.space == SlotSpace::Dynamic ? values[i].tensor.elements() : slotElements(s);
     const std::byte* data = memory[i];
     switch (s.dtype) {
-      case DType::I8: return checkElements<int8_t>(data, count, x, s.name);
-      case DType::I16: return checkElements<int16_t>(data, count, x, s.name);
-      case DType::I32: return checkElements<int32_t>(data, count, x, s.name);
-      case DType::I64: return checkElements<int64_t>(data, count, x, s.name);
-      case DType::U8: return checkElements<uint8_t>(data, count, x, s.name);
-      case DType::U16: return checkElements<uint16_t>(data, count, x, s.name);
-      case DType::U32: return checkElements<uint32_t>(data, count, x, s.name);
-      case DType::U64: return checkElements<uint64_t>(data, count, x, s.name);
-      default: return Status::error(x.nodeName + ": a range check of " + std::string(dtypeName(s.dtype)));
+      case DType::I8:
+        return checkElements<int8_t>(data, count, x, s.name);
+      case DType::I16:
+        return checkElements<int16_t>(data, count, x, s.name);
+      case DType::I32:
+        return checkElements<int32_t>(data, count, x, s.name);
+      case DType::I64:
+        return checkElements<int64_t>(data, count, x, s.name);
+      case DType::U8:
+        return checkElements<uint8_t>(data, count, x, s.name);
+      case DType::U16:
+        return checkElements<uint16_t>(data, count, x, s.name);
+      case DType::U32:
+        return checkElements<uint32_t>(data, count, x, s.name);
+      case DType::U64:
+        return checkElements<uint64_t>(data, count, x, s.name);
+      default:
+        return Status::error(x.nodeName + ": a range check of " + std::string(dtypeName(s.dtype)));
     }
   }
 
@@ -465,6 +474,7 @@ struct Context::Impl {
       const Region& region = exe.regions[static_cast<size_t>(index)];
       for (int32_t c : region.captures) values.push_back(captured[static_cast<size_t>(c)]);
       std::shared_ptr<const Program> code = program->region(index);
+      if (!code && !region.compiler) return Status::error(region.open);
       if (!code) {
         LOCUTION_ASSIGN_OR_RETURN(code, region.compiler->compile(values));
       }
@@ -473,7 +483,8 @@ struct Context::Impl {
     ControlCall call{x.kind, program->hostCode(i).attrs, {}, {}};
     for (SlotId id : x.inputs) call.inputs.push_back(valueOf(id));
     for (SlotId id : x.outputs)
-      call.outputs.push_back(id.isValid() ? EmptyOutput{slot(id).dtype, slot(id).dims} : EmptyOutput{});
+      call.outputs.push_back(id.isValid() ? OutputInfo{slot(id).dtype, slot(id).dims}
+                                          : OutputInfo{DType::F32, {}, false});
     auto results = runControl(std::move(call), runOne);
     Status status = results.status();
     if (status.isOk() && results->size() != x.outputs.size())

@@ -68,7 +68,7 @@ class Scanned {
     slices_.push_back(std::move(value.tensor));
     return Status::ok();
   }
-  Result<HostValue> take(int64_t axis, bool backwards, const EmptyOutput& empty) {
+  Result<HostValue> take(int64_t axis, bool backwards, const OutputInfo& empty) {
     if (slices_.empty()) {
       // Dims that no iteration told are 0.
       std::vector<int64_t> dims = empty.dims.empty() ? std::vector<int64_t>{0} : empty.dims;
@@ -121,7 +121,8 @@ Result<std::vector<HostValue>> runLoop(ControlCall& call, const RegionRunner& ru
     state.assign(std::make_move_iterator(results->begin() + 1),
                  std::make_move_iterator(results->begin() + 1 + static_cast<std::ptrdiff_t>(states)));
     for (size_t k = 0; k < scanned.size(); ++k)
-      LOCUTION_RETURN_IF_ERROR(scanned[k].add(std::move((*results)[1 + states + k]), states + k));
+      if (call.outputs[states + k].isWanted)
+        LOCUTION_RETURN_IF_ERROR(scanned[k].add(std::move((*results)[1 + states + k]), states + k));
   }
   for (size_t k = 0; k < scanned.size(); ++k) {
     LOCUTION_ASSIGN_OR_RETURN(HostValue whole, scanned[k].take(0, false, call.outputs[states + k]));
@@ -174,7 +175,8 @@ Result<std::vector<HostValue>> runScan(ControlCall& call, const RegionRunner& ru
     state.assign(std::make_move_iterator(results->begin()),
                  std::make_move_iterator(results->begin() + static_cast<std::ptrdiff_t>(states)));
     for (size_t k = 0; k < scanned.size(); ++k)
-      LOCUTION_RETURN_IF_ERROR(scanned[k].add(std::move((*results)[states + k]), states + k));
+      if (call.outputs[states + k].isWanted)
+        LOCUTION_RETURN_IF_ERROR(scanned[k].add(std::move((*results)[states + k]), states + k));
   }
   for (size_t k = 0; k < scanned.size(); ++k) {
     LOCUTION_ASSIGN_OR_RETURN(

@@ -18,10 +18,11 @@ enum class RegionKind : uint8_t {
   Scan,  ///< inputs: state..., scanned...; region: (state..., slice...) to (state..., slice...)
 };
 
-/// What an output is when nothing was computed for it: a loop of no iterations.
-struct EmptyOutput {
+/// An output of the node, with what it is when nothing was computed for it: a loop of no iterations.
+struct OutputInfo {
   DType dtype = DType::F32;
   std::vector<int64_t> dims = {};  ///< of the stacked output; -1: not known
+  bool isWanted = true;
 };
 
 /// Runs region `which` on its own inputs; what it captures is the callee's matter.
@@ -32,7 +33,7 @@ struct ControlCall {
   RegionKind kind = RegionKind::Call;
   const hostops::Attrs& attrs;
   std::vector<hostops::HostValue> inputs;
-  std::vector<EmptyOutput> outputs;
+  std::vector<OutputInfo> outputs;
 };
 
 /// The node's outputs. Errors: what a region says (with the iteration), outputs of one scan that differ in shape.

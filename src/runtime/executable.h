@@ -112,11 +112,12 @@ class RegionCompiler {
 struct Region {
   std::string name;               ///< "then_branch of node 12 'check' (If)"
   std::vector<int32_t> captures;  ///< into RunRegion::captured
-  /// Null: compiled on first use. Shared: executables are immutable.
+  /// Null: it is compiled on first use, or is an error to run. Shared: executables are immutable.
   std::shared_ptr<const Executable> code;
   // Shared: holds the region's graph, which contexts of several callers compile from.
   std::shared_ptr<RegionCompiler> compiler;
-  std::string open;  ///< without code: why it couldn't be compiled yet
+  /// Without code: what only a run tells. Without a compiler either: what running it says; its shapes are known, but make no sense.
+  std::string open;
 };
 
 struct Executable {
@@ -134,6 +135,7 @@ struct Executable {
   int64_t arenaBytes = 0;
   double flops = 0;  ///< of one inference
 
+  /// Of all constants, those of regions included.
   int64_t weightBytes() const;
 };
 

@@ -141,7 +141,10 @@ Status readSections(std::string_view file, std::vector<Section>& sections) {
 std::string openRegions(const Executable& executable) {
   std::string out;
   for (const Region& region : executable.regions)
-    out += region.code ? openRegions(*region.code) : "\n  " + region.name + ": " + region.open;
+    if (region.code)
+      out += openRegions(*region.code);
+    else if (region.compiler)
+      out += "\n  " + region.name + ": " + region.open;
   return out;
 }
 

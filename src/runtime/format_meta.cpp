@@ -227,7 +227,9 @@ void writeOne(Writer& s, const Executable& e, const ConstantLayout& layout, Writ
   for (const Region& region : e.regions) {
     s.text(region.name);
     s.list(region.captures, [&](auto& c) { s.number(c); });
-    writeOne(s, *region.code, layout, at);
+    s.text(region.open);
+    s.number(static_cast<uint8_t>(region.code ? 1 : 0));
+    if (region.code) writeOne(s, *region.code, layout, at);
   }
 }
 
@@ -257,7 +259,10 @@ std::shared_ptr<Executable> readOne(Reader& s, const ReadFrom& from, int depth) 
     Region& region = e->regions.emplace_back();
     s.text(region.name);
     s.list(region.captures, [&](auto& c) { s.number(c); });
-    region.code = readOne(s, from, depth + 1);
+    s.text(region.open);
+    auto hasCode = s.in.number<uint8_t>();
+    if (hasCode > 1) s.in.fail();
+    if (hasCode == 1) region.code = readOne(s, from, depth + 1);
   }
   return e;
 }

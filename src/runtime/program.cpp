@@ -31,6 +31,8 @@ Status about(const std::string& name, const Status& status) {
 int64_t Executable::weightBytes() const {
   int64_t sum = 0;
   for (const Tensor& t : constants) sum += static_cast<int64_t>(t.dtype() == DType::String ? 0 : t.bytes());
+  for (const Region& region : regions)
+    if (region.code) sum += region.code->weightBytes();
   return sum;
 }
 

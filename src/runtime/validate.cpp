@@ -28,7 +28,6 @@ class Validator {
           slot(e_.slots[i]).withContext("slot " + std::to_string(i) + " " + quoted(e_.slots[i].name)));
     LOCUTION_RETURN_IF_ERROR(ports());
     for (const Region& region : e_.regions) {
-      if (!region.code && !region.compiler) return Status::error(quoted(region.name) + " has no code");
       if (region.code) LOCUTION_RETURN_IF_ERROR(validate(*region.code).withContext(region.name));
     }
     for (size_t i = 0; i < e_.instructions.size(); ++i) {

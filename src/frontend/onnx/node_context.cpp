@@ -64,7 +64,9 @@ NodeContext::ValueId NodeContext::addScalarLike(double value, ValueId like, std:
 
 graph::NodeId NodeContext::append(const std::string& op, Inputs inputs, graph::Attrs attrs,
                                   std::vector<std::string> names, size_t outputs) {
-  while (!inputs.empty() && !inputs.back().isValid()) inputs.pop_back();
+  // A loop counts its state from behind trip count and condition, left out or not.
+  const size_t least = op == "Loop" ? 2 : 0;
+  while (inputs.size() > least && !inputs.back().isValid()) inputs.pop_back();
   if (importer_.options_.requireKnownOps && ops::findOp(op) == nullptr)
     importer_.noteUnsupported(description_ + (op == opType() ? "" : ", which is made of " + op));
   graph::Patch::NewNode node;
