@@ -50,10 +50,17 @@ Status Propagation::run(const Hooks& hooks) {
 }
 
 Status Propagation::region(RegionId id) {
-  const std::vector<NodeId> nodes = graph_.region(id).nodes;
-  for (NodeId node : nodes) {
+  std::vector<NodeId> work = graph_.region(id).nodes;
+  std::reverse(work.begin(), work.end());
+  while (!work.empty()) {
+    const NodeId node = work.back();
+    work.pop_back();
     if (graph_.node(node).dead) continue;
-    if (hooks_.before && hooks_.before(node)) continue;
+    std::vector<NodeId> instead;
+    if (hooks_.before && hooks_.before(node, instead)) {
+      work.insert(work.end(), instead.rbegin(), instead.rend());
+      continue;
+    }
     LOCUTION_RETURN_IF_ERROR(infer(node));
     if (hooks_.after) hooks_.after(node);
   }
@@ -62,6 +69,10 @@ Status Propagation::region(RegionId id) {
 
 Status Propagation::infer(NodeId id) {
   const Node& node = graph_.node(id);
+  if (node.op == "If") {
+    branches(id);
+    return Status::ok();
+  }
   LOCUTION_RETURN_IF_ERROR(regions(id));
   Result<ops::InferredTypes> types = ops::inferNode(graph_, id, known_);
   if (!types.isOk()) return types.status().withContext(describe(graph_, id));
@@ -85,6 +96,35 @@ Status Propagation::regions(NodeId id) {
   const std::vector<RegionId> inner = node.regions;
   for (RegionId r : inner) LOCUTION_RETURN_IF_ERROR(region(r));
   return Status::ok();
+}
+
+void Propagation::branches(NodeId id) {
+  const Node& node = graph_.node(id);
+  const std::vector<RegionId> inner = node.regions;
+  if (std::optional<double> condition = splatOf(graph_, node.input(0)); condition && inner.size() == 2) {
+    const RegionId taken = inner[*condition != 0 ? 0 : 1];
+    if (!region(taken).isOk()) return;
+    const std::vector<ValueId>& results = graph_.region(taken).outputs;
+    for (size_t i = 0; i < results.size() && i < node.outputs.size(); ++i)
+      if (node.outputs[i].isValid()) setRefined(node.outputs[i], graph_.type(results[i]));
+    return;
+  }
+  std::vector<RegionId> possible;
+  for (RegionId r : inner)
+    if (region(r).isOk()) possible.push_back(r);
+  if (possible.size() == 1) {
+    // What the other branch gives can't be told: of this one's types only the element type is sure.
+    const std::vector<ValueId>& results = graph_.region(possible[0]).outputs;
+    for (size_t i = 0; i < results.size() && i < node.outputs.size(); ++i) {
+      ValueType type = graph_.type(results[i]);
+      type.shape = Shape::unranked();
+      if (node.outputs[i].isValid()) setRefined(node.outputs[i], type);
+    }
+    return;
+  }
+  Result<ops::InferredTypes> types = ops::inferNode(graph_, id, known_);
+  for (size_t i = 0; types.isOk() && i < types->size(); ++i)
+    if ((*types)[i] && node.outputs[i].isValid()) setRefined(node.outputs[i], *(*types)[i]);
 }
 
 Status Propagation::loopBody(NodeId id) {

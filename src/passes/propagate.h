@@ -14,16 +14,17 @@ namespace locution::passes {
 
 class Propagation {
  public:
-  /// `before` sees each node ahead of inference; true: it is dealt with (folded), no inference. `after` sees it once its types are
-  /// set. Either may edit the node and insert others before it.
   struct Hooks {
-    std::function<bool(NodeId)> before = nullptr;
+    /// Sees each node ahead of inference. True: it is dealt with, and `instead` are visited in its place.
+    std::function<bool(NodeId, std::vector<NodeId>& instead)> before = nullptr;
+    /// Sees each node once its types are set. May edit it and insert others before it.
     std::function<void(NodeId)> after = nullptr;
   };
 
   Propagation(Patch& patch, PassContext& context) : patch_(patch), graph_(patch.graph()), context_(context) {}
 
-  /// Error: the first node that its op rejects, described.
+  /// Error: the first node that its op rejects, described. Branches that can't be taken aren't looked at; what is rejected in one
+  /// that may or may not be taken keeps its types: only a run can tell.
   Status run(const Hooks& hooks);
   /// Infers one node's outputs (its regions' first).
   Status infer(NodeId node);
@@ -34,6 +35,7 @@ class Propagation {
   Status region(RegionId region);
   Status regions(NodeId node);
   Status loopBody(NodeId node);
+  void branches(NodeId node);
   void setRefined(ValueId value, const ValueType& inferred);
 
   Patch& patch_;

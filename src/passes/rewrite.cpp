@@ -127,6 +127,31 @@ void replaceOutput(Patch& patch, NodeId node, ValueId by, size_t i) {
     patch.remove(node);
 }
 
+std::optional<std::vector<NodeId>> inlineDecidedIf(Patch& patch, NodeId id) {
+  const Graph& graph = patch.graph();
+  const Node& node = graph.node(id);
+  std::optional<double> condition = splatOf(graph, node.input(0));
+  if (node.op != "If" || !condition || node.regions.size() != 2) return std::nullopt;
+  const RegionId branch = node.regions[*condition != 0 ? 0 : 1], parent = node.parent;
+  const std::vector<NodeId> moved = graph.region(branch).nodes;
+  std::vector<NodeId> order;
+  for (NodeId n : graph.region(parent).nodes) {
+    if (n == id) order.insert(order.end(), moved.begin(), moved.end());
+    order.push_back(n);
+  }
+  for (NodeId n : moved) patch.moveToEnd(n, parent);
+  patch.reorder(parent, std::move(order));
+  const std::vector<ValueId> results = graph.region(branch).outputs, outputs = node.outputs;
+  for (size_t i = 0; i < outputs.size() && i < results.size(); ++i) {
+    if (!outputs[i].isValid()) continue;
+    ValueId result = results[i];
+    if (const Tensor* t = graph.constant(result)) result = patch.addConstant(graph.value(outputs[i]).name, *t, parent);
+    patch.replaceUses(outputs[i], result);
+  }
+  patch.remove(id);
+  return moved;
+}
+
 Ints permutationOf(const Graph& graph, const Node& transpose) {
   Ints perm = transpose.intsAttr("perm");
   if (!perm.empty()) return perm;

@@ -64,6 +64,10 @@ bool hasQuantisedTypes(const Graph& graph);
 /// Every read of output `i` becomes `by`; the node goes when nothing else of it is used.
 void replaceOutput(Patch& patch, NodeId node, ValueId by, size_t i = 0);
 
+/// An If whose condition is constant: the nodes of the branch that is taken move to where it stands, and it goes. Returns them; nothing
+/// when the node is no such If.
+std::optional<std::vector<NodeId>> inlineDecidedIf(Patch& patch, NodeId node);
+
 /// Transpose's permutation, given its input's rank (the default reverses); empty when the rank isn't known.
 Ints permutationOf(const Graph& graph, const Node& transpose);
 bool isIdentity(const Ints& perm);

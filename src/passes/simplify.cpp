@@ -18,7 +18,7 @@ using RuleTable = std::map<std::string_view, std::vector<void (*)(Patch&, NodeId
 
 RuleTable makeTable() {
   RuleTable table;
-  for (const auto* rules : {&arithmeticRules(), &shapeRules(), &movementRules(), &controlRules()})
+  for (const auto* rules : {&arithmeticRules(), &shapeRules(), &movementRules()})
     for (const SimplifyRule& rule : *rules) table[rule.op].push_back(rule.apply);
   return table;
 }

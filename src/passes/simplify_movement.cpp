@@ -84,6 +84,8 @@ void reduceOfOne(Patch& patch, NodeId id) {
   replaceOutput(patch, id, emitReshape(patch, id, id, in, *to));
 }
 
+void decidedIf(Patch& patch, NodeId id) { inlineDecidedIf(patch, id); }
+
 /// An elementwise node broadcasts by itself what Expand broadcast for it.
 void expandIntoReader(Patch& patch, NodeId id) {
   const Graph& graph = patch.graph();
@@ -110,7 +112,7 @@ const std::vector<SimplifyRule>& movementRules() {
         {"Tile", sameShape},          {"Split", splitIntoOne},
         {"Resize", resizeToSame},     {"MaxPool", poolOfOne},
         {"AveragePool", poolOfOne},   {"GlobalAveragePool", sameShape},
-        {"GlobalMaxPool", sameShape},
+        {"GlobalMaxPool", sameShape}, {"If", decidedIf},
     };
     for (std::string_view op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"})
       rules.push_back({op, reduceOfOne});

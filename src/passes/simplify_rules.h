@@ -17,7 +17,6 @@ struct SimplifyRule {
 const std::vector<SimplifyRule>& arithmeticRules();
 const std::vector<SimplifyRule>& shapeRules();
 const std::vector<SimplifyRule>& movementRules();
-const std::vector<SimplifyRule>& controlRules();
 
 /// Output 0 is input `i` if the types agree, whatever the op: true and replaced.
 bool becomeInput(Patch& patch, NodeId node, size_t i);
