@@ -7,6 +7,7 @@
 
 #include "driver/build.h"
 #include "driver/evaluator.h"
+#include "driver/graph_text.h"
 #include "driver/lazy_region.h"
 #include "driver/lower.h"
 #include "driver/pipeline.h"
@@ -115,15 +116,14 @@ Status Session::optimiseRegion(graph::Graph& graph) {
   return runPipeline(graph, context, options);
 }
 
-Result<Lowered> Session::lower(const graph::Graph& graph) {
-  return lowerGraph(
-      graph, [this](graph::Graph region, const std::string& name) { return makeRegion(std::move(region), name); });
+Result<Lowered> Session::lower(const graph::Graph& graph, bool openInputs) {
+  MakeRegion make = [this](graph::Graph region, const std::string& name) {
+    return makeRegion(std::move(region), name);
+  };
+  return lowerGraph(graph, make, openInputs);
 }
 
-Result<std::shared_ptr<const runtime::Executable>> Session::compileRegion(graph::Graph graph) {
-  LOCUTION_RETURN_IF_ERROR(optimiseRegion(graph));
-  LOCUTION_ASSIGN_OR_RETURN(Lowered lowered, lower(graph));
-  graph = graph::Graph();
+Result<std::shared_ptr<const runtime::Executable>> Session::build(Lowered lowered) {
   BuildInputs in;
   in.compiler = compiler_.get();
   in.scheduler = scheduler_.get();
@@ -132,6 +132,25 @@ Result<std::shared_ptr<const runtime::Executable>> Session::compileRegion(graph:
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<runtime::Executable> exe, buildExecutable(std::move(lowered), in));
   exe->compilerVersion = compilerVersion();
   return std::shared_ptr<const runtime::Executable>(std::move(exe));
+}
+
+Result<std::shared_ptr<const runtime::Executable>> Session::compileRegion(graph::Graph graph) {
+  LOCUTION_RETURN_IF_ERROR(optimiseRegion(graph));
+  LOCUTION_ASSIGN_OR_RETURN(Lowered lowered, lower(graph));
+  graph = graph::Graph();
+  return build(std::move(lowered));
+}
+
+Result<std::shared_ptr<const runtime::Executable>> Session::compileOpenRegion(graph::Graph graph) {
+  LOCUTION_RETURN_IF_ERROR(optimiseRegion(graph));
+  LOCUTION_ASSIGN_OR_RETURN(Lowered lowered, lower(graph, true));
+  bool isSmaller = std::any_of(lowered.steps.begin(), lowered.steps.end(), [](const Step& s) {
+    const auto* region = std::get_if<RegionStep>(&s);
+    return region ? region->kind != runtime::RegionKind::Call : !std::holds_alternative<CopyStep>(s);
+  });
+  graph = graph::Graph();
+  if (!isSmaller) return std::shared_ptr<const runtime::Executable>();
+  return build(std::move(lowered));
 }
 
 // Ahead of time where every shape is known. A branch whose shapes make no sense may never be taken: only a run can tell.
@@ -170,6 +189,12 @@ Status Session::inferTypes(graph::Graph& graph) {
 }
 
 Result<graph::Graph> Session::load(const std::string& path) {
+  if (isGraphText(path)) {
+    LOCUTION_ASSIGN_OR_RETURN(graph::Graph graph, readGraphText(path));
+    Status s = specialise(graph);
+    if (!s.isOk()) return s.withContext(path);
+    return graph;
+  }
   LOCUTION_ASSIGN_OR_RETURN(frontend::ImportedModel model, frontend::importModel(path));
   for (const std::string& w : model.warnings) warnings_.push_back(path + ": " + w);
   declared_ = std::move(model.declaredOutputs);

@@ -109,11 +109,25 @@ void LazyRegion::keep(Entry entry) {
   entries_.push_back(std::move(entry));
 }
 
+std::shared_ptr<const runtime::Program> LazyRegion::compileOpen() {
+  if (isOpen_ != Open::Untried) return open_;
+  isOpen_ = Open::Useless;
+  auto exe = session_->compileOpenRegion(*graph_);
+  if (!exe.isOk() || !*exe) return nullptr;
+  auto program = runtime::Program::load(*exe);
+  if (!program.isOk()) return nullptr;
+  isOpen_ = Open::Ready;
+  open_ = *program;
+  return open_;
+}
+
 Result<std::shared_ptr<const runtime::Program>> LazyRegion::compile(const std::vector<HostValue>& inputs) {
   std::string key = keyOf(inputs);
   if (auto known = find(key)) return known;
   std::lock_guard<std::mutex> lock(compiling_);
   if (auto known = find(key)) return known;
+  if (compilations_ >= kMaxSpecialised)
+    if (auto open = compileOpen()) return open;
   Graph graph = *graph_;
   LOCUTION_RETURN_IF_ERROR(specialiseTo(graph, inputs));
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Executable> exe, session_->compileRegion(std::move(graph)));

@@ -19,12 +19,15 @@ std::vector<graph::ValueId> neededMainInputs(const graph::Graph& graph);
 /// `graph` for exactly these inputs: their shapes, and the values of needed ones. Errors: an input of another kind or dtype.
 Status specialiseTo(graph::Graph& graph, const std::vector<hostops::HostValue>& inputs);
 
-/// Compiles a region's graph for each set of input shapes it meets. Keeps the programs used last: at most kMaxPrograms, and no more than
+/// Compiles a region's graph for each set of input shapes it meets. A region that meets ever new ones (a loop whose state grows) is
+/// compiled once more without them: what host operators can do, they do, and only the rest is compiled for shapes. Keeps the programs used last: at most kMaxPrograms, and no more than
 /// kMaxBytes of weights unless one alone has them.
 class LazyRegion : public runtime::RegionCompiler {
  public:
   static constexpr size_t kMaxPrograms = 32;
   static constexpr int64_t kMaxBytes = int64_t{512} << 20;
+  /// Shapes that are met before the region is compiled without them.
+  static constexpr int64_t kMaxSpecialised = 8;
 
   LazyRegion(std::shared_ptr<Session> session, std::shared_ptr<const graph::Graph> graph);
   Result<std::shared_ptr<const runtime::Program>> compile(const std::vector<hostops::HostValue>& inputs) override;
@@ -41,6 +44,7 @@ class LazyRegion : public runtime::RegionCompiler {
   std::string keyOf(const std::vector<hostops::HostValue>& inputs) const;
   std::shared_ptr<const runtime::Program> find(const std::string& key);
   void keep(Entry entry);
+  std::shared_ptr<const runtime::Program> compileOpen();
 
   std::shared_ptr<Session> session_;           // shared: every region of a model compiles with it
   std::shared_ptr<const graph::Graph> graph_;  // shared with `verify`
@@ -48,6 +52,8 @@ class LazyRegion : public runtime::RegionCompiler {
   std::mutex mutex_;                           // of what follows
   std::mutex compiling_;                       // one compilation at a time, so that equal ones happen once
   std::vector<Entry> entries_;
+  enum class Open : uint8_t { Untried, Ready, Useless } isOpen_ = Open::Untried;
+  std::shared_ptr<const runtime::Program> open_;  // shared with contexts
   uint64_t uses_ = 0;
   int64_t compilations_ = 0;
 };

@@ -49,7 +49,8 @@ std::string lowerCase(std::string text) {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, const MakeRegion& makeRegion) : g_(graph), makeRegion_(makeRegion) {}
+  Lowering(const Graph& graph, const MakeRegion& makeRegion, bool openInputs)
+      : g_(graph), makeRegion_(makeRegion), openInputs_(openInputs) {}
 
   Result<Lowered> run() {
     planDeferred();
@@ -72,6 +73,7 @@ class Lowering {
       if (!s.isOk()) problems.push_back(s.message());
     }
     if (!problems.empty()) return Status::error(join(problems, "\n"));
+    out_.steps.insert(out_.steps.end(), last_.begin(), last_.end());
     for (size_t k = 0; k < out_.outputs.size(); ++k)
       if (out_.outputs[k].copied) out_.steps.push_back(CopyStep{out_.outputs[k].buffer, static_cast<int32_t>(k)});
     return std::move(out_);
@@ -115,13 +117,13 @@ class Lowering {
     const ops::OpDef* def = ops::findOp(node.op);
     if (!def->compute || isAlias(id)) return false;  // kernels, host operators, control flow
     const bool isHost = hostops::findHostOp(node.op) != nullptr;
-    // What is open must come from a node: as an input of the later graph it is known.
+    // What is open comes from a node: as an input of the later graph it is known.
     auto isOpen = [&](ValueId v) { return v.isValid() && !isStaticValue(v) && !g_.value(v).isConstant(); };
     bool isStatic = true, waits = false;
     for (ValueId v : node.inputs)
       if (isOpen(v)) {
         isStatic = false;
-        waits = waits || g_.value(v).producer.isValid();
+        waits = waits || openInputs_ || g_.value(v).producer.isValid();
       }
     for (ValueId v : node.outputs) isStatic = isStatic && !isOpen(v);
     if (isHost && !isStatic) return false;
@@ -131,7 +133,7 @@ class Lowering {
         ValueId v = node.input(i);
         if (!v.isValid() || g_.value(v).isConstant()) continue;
         isNeeding = true;
-        waits = waits || g_.value(v).producer.isValid();
+        waits = waits || openInputs_ || g_.value(v).producer.isValid();
       }
     if (!waits || (isStatic && !isNeeding)) return false;
     return !(isStatic && (isHost || computes(id)));
@@ -254,7 +256,16 @@ class Lowering {
       const graph::Value& value = g_.value(v);
       PortInfo port{value.name, value.type.dtype, dimsOf(value.type.shape), value.type.kind, bufferOf(v)};
       StepBuffer& b = out_.buffers[port.buffer];
-      if (b.dynamic) {
+      if (b.input >= 0 && std::any_of(b.dims.begin(), b.dims.end(), [](int64_t d) { return d < 0; })) {
+        // Copied as a whole: its size is known to the run only.
+        HostStep copy{"Identity", "output '" + value.name + "'", hostops::serialiseAttrs({}), {}, {}};
+        copy.inputs.push_back({static_cast<int64_t>(port.buffer), b.dims});
+        StepBuffer whole{value.name, b.dtype, b.dims, {}, -1, -1, true};
+        port.buffer = out_.buffers.size();
+        copy.outputs.push_back({static_cast<int64_t>(port.buffer), whole.dims});
+        out_.buffers.push_back(std::move(whole));
+        last_.push_back(std::move(copy));
+      } else if (b.dynamic) {
         port.copied = false;
       } else if (b.constant.isValid() || b.input >= 0 || b.output >= 0) {
         port.copied = true;
@@ -414,6 +425,8 @@ class Lowering {
 
   const Graph& g_;
   const MakeRegion& makeRegion_;
+  const bool openInputs_;
+  std::vector<Step> last_;
   std::set<NodeId> deferred_;
   Lowered out_;
   std::map<ValueId, BufferIndex> buffers_;
@@ -436,8 +449,8 @@ std::vector<HostStep::Operand> operandsOf(const Step& step) {
   return out;
 }
 
-Result<Lowered> lowerGraph(const Graph& graph, const MakeRegion& makeRegion) {
-  return Lowering(graph, makeRegion).run();
+Result<Lowered> lowerGraph(const Graph& graph, const MakeRegion& makeRegion, bool openInputs) {
+  return Lowering(graph, makeRegion, openInputs).run();
 }
 
 }  // namespace locution::driver

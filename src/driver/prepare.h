@@ -37,9 +37,12 @@ class Session : public std::enable_shared_from_this<Session> {
   Status optimise(graph::Graph& graph);
   Result<Compiled> compile(graph::Graph graph, const Progress& progress);
   /// Optimised graph to steps; regions are compiled ahead where all their shapes are known.
-  Result<Lowered> lower(const graph::Graph& graph);
+  Result<Lowered> lower(const graph::Graph& graph, bool openInputs = false);
   /// A region's graph, specialised: all of the above without messages or times. Safe to call from several threads.
   Result<std::shared_ptr<const runtime::Executable>> compileRegion(graph::Graph graph);
+  /// The same for a graph whose inputs are open: host operators do what they can, the rest is compiled for the shapes that come. Null
+  /// when that would be all of it.
+  Result<std::shared_ptr<const runtime::Executable>> compileOpenRegion(graph::Graph graph);
   /// The passes on such a graph. Safe to call from several threads.
   Status optimiseRegion(graph::Graph& graph);
   /// `Lowered::regions` keep their graphs: for `verify`.
@@ -56,6 +59,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(const CompileOptions& options, TargetSpec target);
   passes::RunOptions passOptions();
   void warnOfDeclarations(const graph::Graph& graph);
+  Result<std::shared_ptr<const runtime::Executable>> build(Lowered lowered);
   Result<RegionCode> makeRegion(graph::Graph graph, const std::string& name);
 
   CompileOptions options_;
