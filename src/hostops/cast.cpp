@@ -11,20 +11,18 @@
 namespace locution::hostops {
 namespace {
 
-/// Eight digits for float32 and smaller, seventeen for float64: what ONNX Runtime writes.
-std::string floatText(double value, DType dtype) {
+/// Eight digits, whatever the float type: what ONNX Runtime writes.
+std::string floatText(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-INF" : "INF";
   char text[40];
-  char* end =
-      std::to_chars(text, text + sizeof text, value, std::chars_format::general, dtype == DType::F64 ? 17 : 8).ptr;
-  return {text, end};
+  return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general, 8).ptr};
 }
 
 std::string elementText(const Tensor& t, int64_t i) {
   switch (dtypeClass(t.dtype())) {
     case DTypeClass::Float:
-      return floatText(t.elementAsDouble(i), t.dtype());
+      return floatText(t.elementAsDouble(i));
     case DTypeClass::UInt:
       return std::to_string(static_cast<uint64_t>(t.elementAsInt(i)));
     default:

@@ -53,9 +53,10 @@ class CaseMap {
 
 bool isSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// As Python's str.split without a separator: runs of white space, none at the ends; after `most` splits the rest as it is.
+/// At runs of white space, with none left at either end of the text; after `most` splits the rest as it is.
 std::vector<std::string> splitAtSpace(std::string_view text, int64_t most) {
   std::vector<std::string> out;
+  while (!text.empty() && isSpace(text.back())) text.remove_suffix(1);
   for (;;) {
     while (!text.empty() && isSpace(text.front())) text.remove_prefix(1);
     if (text.empty()) return out;

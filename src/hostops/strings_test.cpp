@@ -38,12 +38,12 @@ TEST(StringConcat, Broadcasts) {
             "shapes 2 and 3 can't be broadcast to each other");
 }
 
-TEST(StringSplit, AsPython) {
+TEST(StringSplit, DelimitersAndSpace) {
   auto r = call("StringSplit", {text({2}, {"abc.com", "def.net"})}, {{"delimiter", std::string(".")}}, 2);
   expectTensor(r.tensor(0), text({2, 2}, {"abc", "com", "def", "net"}));
   expectTensor(r.tensor(1), i64({2}, {2, 2}));
   r = call("StringSplit", {text({2}, {"hello world  ", "  hello   a b"})}, {{"maxsplit", int64_t{1}}}, 2);
-  expectTensor(r.tensor(0), text({2, 2}, {"hello", "world  ", "hello", "a b"}));
+  expectTensor(r.tensor(0), text({2, 2}, {"hello", "world", "hello", "a b"}));
   r = call("StringSplit", {text({2}, {"o-n-n--x-", ""})}, {{"delimiter", std::string("-")}}, 2);
   expectTensor(r.tensor(0), text({2, 6}, {"o", "n", "n", "", "x", "", "", "", "", "", "", ""}));
   expectTensor(r.tensor(1), i64({2}, {6, 1}));
@@ -179,8 +179,7 @@ TEST(Cast, ToText) {
   Attrs to = {{"to", std::string("string")}};
   expectTensor(call("Cast", {f32({6}, {1, 314.15926F, -kInf, kInf, 1e20F, 0.1F})}, to).tensor(),
                text({6}, {"1", "314.15927", "-INF", "INF", "1e+20", "0.1"}));
-  expectTensor(call("Cast", {Tensor::of<double>(DType::F64, {1}, {0.1})}, to).tensor(),
-               text({1}, {"0.10000000000000001"}));
+  expectTensor(call("Cast", {Tensor::of<double>(DType::F64, {1}, {0.1})}, to).tensor(), text({1}, {"0.1"}));
   expectTensor(call("Cast", {i64({2}, {-5, 7})}, to).tensor(), text({2}, {"-5", "7"}));
   expectTensor(call("Cast", {Tensor::of<uint64_t>(DType::U64, {1}, {~uint64_t{0}})}, to).tensor(),
                text({1}, {"18446744073709551615"}));
