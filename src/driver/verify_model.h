@@ -8,6 +8,7 @@
 
 #include "core/tensor.h"
 #include "driver/options.h"
+#include "graph/graph.h"
 #include "support/status.h"
 
 namespace locution::driver {
@@ -29,6 +30,10 @@ using MakeInput = std::function<Result<Tensor>(const std::string& name, DType dt
 
 /// `onKernel` is told each verdict as it comes. Host operators run as they are.
 Result<VerifyReport> verifyModel(const std::string& path, const CompileOptions& options,
+                                 const std::map<std::string, Tensor>& inputs, const MakeInput& makeInput, uint64_t seed,
+                                 const std::function<void(const KernelVerdict&)>& onKernel);
+/// The same for a graph from elsewhere.
+Result<VerifyReport> verifyGraph(graph::Graph graph, const CompileOptions& options,
                                  const std::map<std::string, Tensor>& inputs, const MakeInput& makeInput, uint64_t seed,
                                  const std::function<void(const KernelVerdict&)>& onKernel);
 
