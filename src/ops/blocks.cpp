@@ -62,8 +62,9 @@ Status computeDepthToSpace(ComputeContext& c) {
   int64_t channels = c.outputExtents()[at(layout.channel())];
   return injective(c, 0, [&](const std::vector<Expr>& out) {
     std::vector<Expr> in = out;
-    Expr b = loop::index(block), channel = out[at(layout.channel())];
-    Expr h = out[at(layout.spatial(0))], w = out[at(layout.spatial(1))];
+    Expr b = loop::index(block);
+    const Expr& channel = out[at(layout.channel())];
+    const Expr &h = out[at(layout.spatial(0))], &w = out[at(layout.spatial(1))];
     Expr offset = floorMod(h, b) * block + floorMod(w, b);
     in[at(layout.channel())] = depthFirst ? offset * channels + channel : channel * (block * block) + offset;
     in[at(layout.spatial(0))] = floorDiv(h, b);
@@ -81,7 +82,8 @@ Status computeSpaceToDepth(ComputeContext& c) {
   return injective(c, 0, [&](const std::vector<Expr>& out) {
     std::vector<Expr> in = out;
     if (channels == 0) return c.at(0, std::move(in));
-    Expr channel = out[at(layout.channel())], offset = floorDiv(channel, loop::index(channels));
+    const Expr& channel = out[at(layout.channel())];
+    Expr offset = floorDiv(channel, loop::index(channels));
     in[at(layout.channel())] = floorMod(channel, loop::index(channels));
     in[at(layout.spatial(0))] = out[at(layout.spatial(0))] * block + floorDiv(offset, loop::index(block));
     in[at(layout.spatial(1))] = out[at(layout.spatial(1))] * block + floorMod(offset, loop::index(block));
@@ -103,7 +105,7 @@ Status computeTrilu(ComputeContext& c) {
   bool upper = c.node().intAttr("upper", 1) != 0;
   Expr k = c.hasInput(1) ? intElement(c, 1, 0) : loop::index(0);
   return injective(c, 0, [&](const std::vector<Expr>& out) {
-    Expr row = out[out.size() - 2], column = out.back();
+    const Expr &row = out[out.size() - 2], &column = out.back();
     // Extreme k must not wrap: it counts no more than the matrix has diagonals.
     std::vector<int64_t> extents = c.outputExtents();
     int64_t rows = extents[extents.size() - 2], columns = extents.back();

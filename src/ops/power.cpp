@@ -35,8 +35,7 @@ Expr integerPower(const Expr& base, const Expr& exponent) {
                       [&](const Expr& s) { return shared(next, [&](const Expr& p) { return step(s, p, bit + 1); }); });
       };
       Expr usual = step(b, one, 0);
-      Expr negative = zero;
-      Expr out = loop::select(lt(n, loop::index(0)), negative, usual);
+      Expr out = loop::select(lt(n, loop::index(0)), zero, usual);
       out = loop::select(eq(b, one), one, out);
       if (isSignedInt(t)) {
         Expr minus = loop::constant(t, -1);

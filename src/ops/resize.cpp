@@ -240,6 +240,7 @@ Status resizeNearest(ComputeContext& c, const ResizeMode& mode, const std::vecto
 Status computeResize(ComputeContext& c) {
   LOCUTION_ASSIGN_OR_RETURN(ResizeMode mode, parseResizeMode(c.node()));
   LOCUTION_ASSIGN_OR_RETURN(std::vector<ResizeAxis> axes, resizeAxes(c, mode));
+  if (Shape::of(c.outputExtents()).elements() == 0) axes.clear();
   if (mode.kind == ResizeMode::Kind::Nearest || axes.empty()) return resizeNearest(c, mode, axes);
   return resizeFiltered(c, mode, std::move(axes));
 }

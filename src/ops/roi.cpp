@@ -36,6 +36,7 @@ Status inferRoi(InferContext& c, int64_t columns, Dim height, Dim width) {
 
 Status inferRoiAlign(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 3));
+  LOCUTION_RETURN_IF_ERROR(needRank(c, 1, 2));
   LOCUTION_RETURN_IF_ERROR(needRank(c, 2, 1));
   LOCUTION_RETURN_IF_ERROR(needDtype(c, 2, isInteger, "an integer type"));
   const graph::Node& node = c.node();

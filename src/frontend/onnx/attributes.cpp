@@ -107,7 +107,7 @@ Result<AttrSource> resolveAttr(AttributeProto& proto, const Scope& scope, const 
 }
 
 Result<NodeAttrs> readAttrs(onnx::NodeProto& node, const OpRow& row, const Scope& scope, const AttrBindings* bindings,
-                            AttrTensors& tensors, std::vector<std::string>& warnings) {
+                            bool keep, AttrTensors& tensors, std::vector<std::string>& warnings) {
   NodeAttrs out;
   std::vector<AttrSpec> specs = attrSpecs(row);
   std::set<std::string> seen;
@@ -136,7 +136,7 @@ Result<NodeAttrs> readAttrs(onnx::NodeProto& node, const OpRow& row, const Scope
     }
     // A data type of 0 says "as if it were not there".
     if (spec->type == "d" && source.proto->i() == 0 && !spec->required) continue;
-    auto value = readValue(*source.proto, spec->type, bindings != nullptr, tensors);
+    auto value = readValue(*source.proto, spec->type, keep, tensors);
     if (!value) return value.status().withContext("attribute " + named(name));
     out.values.emplace(name, std::move(*value));
   }

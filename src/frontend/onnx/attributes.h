@@ -42,8 +42,8 @@ class AttrTensors {
 /// The attribute a name stands for: itself, or (for a reference) the caller's; a null proto when the caller gives none.
 Result<AttrSource> resolveAttr(onnx::AttributeProto& proto, const Scope& scope, const AttrBindings* bindings);
 
-/// Errors: wrong type, missing though required, a reference outside a function. Unknown attributes go to `warnings`.
+/// `keep`: the node may be imported again. Errors: wrong type, missing though required, a reference outside a function. Unknown attributes go to `warnings`.
 Result<NodeAttrs> readAttrs(onnx::NodeProto& node, const OpRow& row, const Scope& scope, const AttrBindings* bindings,
-                            AttrTensors& tensors, std::vector<std::string>& warnings);
+                            bool keep, AttrTensors& tensors, std::vector<std::string>& warnings);
 
 }  // namespace locution::frontend

@@ -60,6 +60,7 @@ Status ModelImporter::inlineFunction(onnx::NodeProto& node, onnx::FunctionProto&
   body.region = scope.region;
   body.where = description + ": ";
   body.depth = scope.depth + 1;
+  body.isShared = true;
   body.sourceIndex = scope.isMain() ? index : scope.sourceIndex;
   std::unordered_set<std::string> local;
   for (int i = 0; i < function.input_size(); ++i) {

@@ -119,6 +119,28 @@ TEST(Functions, GraphsInFunctionsSeeTheirNamesAndAttributes) {
       "y = If(cond)\n  in \n  y/t = Elu(x) alpha=3\n  out y/t\n  in \n  y/t.2 = Elu(x) alpha=3\n  out y/t.2\nout y\n");
 }
 
+TEST(Functions, AGraphOfTheCallerTwice) {
+  TestModel m = modelWithFunctions();
+  onnx::FunctionProto& f = addFunction(m, "F", {"c"}, {"b"});
+  addNode(f, "If", {"c"}, {"b"})
+      .ref("then_branch", "g", onnx::AttributeProto::GRAPH)
+      .ref("else_branch", "g", onnx::AttributeProto::GRAPH);
+  onnx::GraphProto graph;
+  *graph.add_initializer() = tensorToProto("w", Tensor::scalarF32(2));
+  addNode(graph, "Constant", {}, {"k"}).t("value", Tensor::scalarF32(3));
+  addNode(graph, "Mul", {"w", "k"}, {"p"});
+  addNode(graph, "Mul", {"p", "x"}, {"q"});
+  graph.add_output()->set_name("q");
+  m.input("cond", DType::Bool, {});
+  m.node("F", {"cond"}, {"y"}, "local").g("g", graph);
+  m.output("y");
+  EXPECT_EQ(m.text(),
+            "y = If(cond)\n"
+            "  in \n  p = Mul(float32{2}, float32{3})\n  q = Mul(p, x)\n  out q\n"
+            "  in \n  p.2 = Mul(float32{2}, float32{3})\n  q.2 = Mul(p.2, x)\n  out q.2\n"
+            "out y\n");
+}
+
 TEST(Functions, Overloads) {
   TestModel m = modelWithFunctions();
   addNode(addFunction(m, "F", {"a"}, {"b"}), "Relu", {"a"}, {"b"});

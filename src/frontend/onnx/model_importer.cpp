@@ -176,7 +176,7 @@ Status ModelImporter::importInitializers(onnx::GraphProto& graph, Scope& scope) 
     scope.values[name] = patch_.addConstant(valueName(name, scope), std::move(*tensor), scope.region);
     return Status::ok();
   };
-  bool keep = scope.frame->isFunction;
+  bool keep = scope.isShared;
   for (auto& proto : *graph.mutable_initializer())
     LOCUTION_RETURN_IF_ERROR(add(proto.name(), attrTensors_.read(proto, keep)));
   for (auto& proto : *graph.mutable_sparse_initializer()) {
@@ -232,8 +232,8 @@ Status ModelImporter::importNode(onnx::NodeProto& node, int index, Scope& scope)
   if (Status s = checkArity(*row, given, static_cast<size_t>(node.output_size())); !s)
     return s.withContext(description);
   std::vector<std::string> warnings;
-  auto attrs =
-      readAttrs(node, *row, scope, scope.frame->isFunction ? &scope.frame->bindings : nullptr, attrTensors_, warnings);
+  auto attrs = readAttrs(node, *row, scope, scope.frame->isFunction ? &scope.frame->bindings : nullptr, scope.isShared,
+                         attrTensors_, warnings);
   if (!attrs) return attrs.status().withContext(description);
   NodeContext context(*this, scope, node, description, opset, sourceIndex, std::move(inputs), std::move(*attrs));
   for (const std::string& text : warnings) context.warn(text);
@@ -250,6 +250,8 @@ Scope ModelImporter::childScope(const AttrSource& source, std::string_view attri
   child.region = region;
   child.where = description + ": " + std::string(attribute) + ": ";
   child.depth = scope.depth + 1;
+  // A graph that a function refers to belongs to the caller, and may be referred to more than once.
+  child.isShared = scope.isShared || source.scope->isShared;
   child.sourceIndex = scope.sourceIndex;
   return child;
 }

@@ -37,22 +37,6 @@ Status finishActivation(NodeContext& c, ValueId value, const std::vector<double>
   return Status::ok();
 }
 
-/// (A - a_zero_point) x (B - b_zero_point), as floats.
-ValueId scaledProduct(NodeContext& c, ValueId a, ValueId aScale, ValueId aZero, ValueId b, ValueId bScale,
-                      ValueId bZero) {
-  graph::Attrs toFloat;
-  toFloat["to"] = std::string(dtypeName(DType::F32));
-  ValueId product = c.add("Cast", {c.add("MatMulInteger", {a, b, aZero, bZero})}, std::move(toFloat));
-  return c.add("Mul", {product, c.add("Mul", {aScale, bScale})});
-}
-
-void finishBias(NodeContext& c, ValueId value, ValueId bias) {
-  if (bias.isValid())
-    c.finish("Add", {value, bias}, {});
-  else
-    c.bind(0, value);
-}
-
 /// input + skip (+ bias), which may be an output of its own.
 ValueId skipSum(NodeContext& c, ValueId bias) {
   ValueId sum = c.add("Add", {c.input(0), c.input(1)});
@@ -158,17 +142,6 @@ Status skipSimplifiedLayerNormalization(NodeContext& c) {
   ValueId sum = skipSum(c, c.input(3));
   c.bind(0, c.add("RMSNormalization", {sum, c.input(2)}, std::move(attrs)));
   c.bind(3, sum);
-  return Status::ok();
-}
-
-Status dynamicQuantizeMatMul(NodeContext& c) {
-  std::vector<ValueId> a = c.addMany("DynamicQuantizeLinear", {c.input(0)}, {}, 3);
-  finishBias(c, scaledProduct(c, a[0], a[1], a[2], c.input(1), c.input(2), c.input(3)), c.input(4));
-  return Status::ok();
-}
-
-Status matMulIntegerToFloat(NodeContext& c) {
-  finishBias(c, scaledProduct(c, c.input(0), c.input(2), c.input(4), c.input(1), c.input(3), c.input(5)), c.input(6));
   return Status::ok();
 }
 

@@ -322,6 +322,53 @@ TEST(NormaliseMicrosoft, Products) {
               HasSubstr("activation 'Magic'"));
 }
 
+TEST(NormaliseMicrosoft, QuantisedOperators) {
+  const std::string ms = "com.microsoft";
+  EXPECT_EQ(one(13, "QLinearAdd", {"x", "s", "z", "b", "t", "u", "v", "w"}, none, ms).text(),
+            "y/DequantizeLinear = DequantizeLinear(x, s, z)\ny/DequantizeLinear.2 = DequantizeLinear(b, t, u)\n"
+            "y/Add = Add(y/DequantizeLinear, y/DequantizeLinear.2)\ny = QuantizeLinear(y/Add, v, w)\nout y\n");
+  EXPECT_EQ(one(
+                13, "QLinearLeakyRelu", {"x", "s", "z", "t", "u"}, [](auto a) { a.f("alpha", 0.5); }, ms)
+                .text(),
+            "y/DequantizeLinear = DequantizeLinear(x, s, z)\ny/LeakyRelu = LeakyRelu(y/DequantizeLinear) alpha=0.5\n"
+            "y = QuantizeLinear(y/LeakyRelu, t, u)\nout y\n");
+  EXPECT_THAT(one(
+                  13, "QLinearReduceMean", {"x", "s", "z", "t", "u"}, [](auto a) { a.is("axes", {1}); }, ms)
+                  .text(),
+              HasSubstr("ReduceMean(y/DequantizeLinear, int64[1]{1})\n"));
+  EXPECT_THAT(
+      one(
+          13, "QLinearGlobalAveragePool", {"x", "s", "z", "t", "u"}, [](auto a) { a.i("channels_last", 1); }, ms)
+          .error(),
+      HasSubstr("channels_last"));
+  EXPECT_THAT(one(
+                  13, "QLinearConcat", {"t", "u", "x", "s", "z", "b", "s2", "z2"}, [](auto a) { a.i("axis", 1); }, ms)
+                  .text(),
+              HasSubstr("Concat(y/DequantizeLinear, y/DequantizeLinear.2) axis=1\ny = QuantizeLinear(y/Concat, t, u)"));
+  EXPECT_THAT(one(
+                  13, "QLinearConcat", {"t", "u", "x", "s"}, [](auto a) { a.i("axis", 1); }, ms)
+                  .error(),
+              HasSubstr("4 inputs are given"));
+  EXPECT_EQ(one(
+                13, "QGemm", {"x", "s", "z", "b", "t", "u", "c"}, [](auto a) { a.i("transB", 1); }, ms)
+                .text(),
+            "y/DequantizeLinear = DequantizeLinear(x, s, z)\ny/DequantizeLinear.2 = DequantizeLinear(b, t, u) axis=0\n"
+            "y/Cast = Cast(c) to=float32\ny/Mul = Mul(s, t)\ny/Mul.2 = Mul(y/Cast, y/Mul)\n"
+            "y = Gemm(y/DequantizeLinear, y/DequantizeLinear.2, y/Mul.2) transB=1\nout y\n");
+  EXPECT_EQ(
+      one(
+          11, "DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "s", "z", "t", "u"},
+          [](auto a) { a.i("hidden_size", 8); }, ms)
+          .text(),
+      "y/Cast = Cast(w) to=float32\ny/Cast.2 = Cast(z) to=float32\ny/Reshape = Reshape(y/Cast.2, int64[3]{0 1 -1})\n"
+      "y/Sub = Sub(y/Cast, y/Reshape)\ny/Reshape.2 = Reshape(s, int64[3]{0 1 -1})\ny/Mul = Mul(y/Sub, y/Reshape.2)\n"
+      "y/Transpose = Transpose(y/Mul) perm=[0 2 1]\ny/Cast.3 = Cast(r) to=float32\ny/Cast.4 = Cast(u) to=float32\n"
+      "y/Reshape.3 = Reshape(y/Cast.4, int64[3]{0 1 -1})\ny/Sub.2 = Sub(y/Cast.3, y/Reshape.3)\n"
+      "y/Reshape.4 = Reshape(t, int64[3]{0 1 -1})\ny/Mul.2 = Mul(y/Sub.2, y/Reshape.4)\n"
+      "y/Transpose.2 = Transpose(y/Mul.2) perm=[0 2 1]\ny = LSTM(x, y/Transpose, y/Transpose.2) hidden_size=8\nout "
+      "y\n");
+}
+
 TEST(NormaliseMicrosoft, Normalisations) {
   const std::string ms = "com.microsoft";
   EXPECT_EQ(
@@ -337,8 +384,23 @@ TEST(NormaliseMicrosoft, Normalisations) {
             "y = Identity(y/LayerNormalization)\nsum = Identity(y/Add)\nout y\n");
   EXPECT_EQ(one(11, "LayerNormalization", {"x", "s"}, none).text(), "y = LayerNormalization(x, s)\nout y\n");
   EXPECT_THAT(
-      one(13, "MultiHeadAttention", {"x"}, none, ms).error(),
-      HasSubstr("unsupported operator: node 0 (MultiHeadAttention, domain com.microsoft, opset 1): unknown operator"));
+      one(13, "GroupQueryAttention", {"x"}, none, ms).error(),
+      HasSubstr("unsupported operator: node 0 (GroupQueryAttention, domain com.microsoft, opset 1): unknown operator"));
+}
+
+TEST(NormaliseMicrosoft, MultiHeadAttention) {
+  const std::string ms = "com.microsoft";
+  auto heads = [](auto a) { a.i("num_heads", 2).f("scale", 0.5); };
+  EXPECT_EQ(one(13, "MultiHeadAttention", {"x", "k", "v"}, heads, ms).text(),
+            "y = Attention(x, k, v) is_causal=0 kv_num_heads=2 q_num_heads=2 scale=0.5\nout y\n");
+  EXPECT_EQ(
+      one(13, "MultiHeadAttention", {"x", "k", "v", "b", "", "m"}, heads, ms).text(),
+      "y/Split, y/Split.2, y/Split.3 = Split(b) num_outputs=3\ny/Add = Add(x, y/Split)\ny/Add.2 = Add(k, y/Split.2)\n"
+      "y/Add.3 = Add(v, y/Split.3)\n"
+      "y = Attention(y/Add, y/Add.2, y/Add.3, m) is_causal=0 kv_num_heads=2 q_num_heads=2 scale=0.5\nout y\n");
+  EXPECT_THAT(one(13, "MultiHeadAttention", {"x"}, heads, ms).error(), HasSubstr("packed query, key and value"));
+  EXPECT_THAT(one(13, "MultiHeadAttention", {"x", "k", "v", "", "p"}, heads, ms).error(),
+              HasSubstr("key_padding_mask"));
 }
 
 }  // namespace

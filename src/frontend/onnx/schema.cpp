@@ -11,7 +11,7 @@ constexpr std::string_view kOnnx = "";
 constexpr std::string_view kMicrosoft = "com.microsoft";
 
 // Sorted by domain, name and opset as they stand in the file; `findRow` relies on it, and a test checks it.
-const OpRow kRows[] = {
+constexpr OpRow kRows[] = {
 #define ONNX_OP(name, since, function, inputs, outputs, attributes) \
   {kOnnx, #name, since, normalise::function, inputs, outputs, attributes},
 #define MICROSOFT_OP(name, function, inputs, outputs, attributes) \

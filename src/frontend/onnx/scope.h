@@ -26,9 +26,10 @@ struct Scope {
   const Scope* parent = nullptr;
   const Frame* frame = nullptr;
   graph::RegionId region;
-  std::string where;     ///< for messages: "node 3 'if' (If, opset 16): then_branch: "
-  int depth = 0;         ///< of graphs in graphs and calls in calls
-  int sourceIndex = -1;  ///< of the node of the main graph that this belongs to; -1 in the main graph
+  std::string where;      ///< for messages: "node 3 'if' (If, opset 16): then_branch: "
+  int depth = 0;          ///< of graphs in graphs and calls in calls
+  bool isShared = false;  ///< what is imported here may be imported again: tensors are kept, not taken
+  int sourceIndex = -1;   ///< of the node of the main graph that this belongs to; -1 in the main graph
   /// An invalid id: known, and left out (an optional input of a function).
   std::unordered_map<std::string, graph::ValueId> values;
 

@@ -5,11 +5,12 @@
 #include "frontend/onnx/tensor_proto.h"
 
 namespace locution::frontend {
-
 namespace {
 
 // Some exporters write "?" or "-1" for every dim they don't know: these don't say that the dims are equal.
-bool isName(const std::string& text) { return !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_'); }
+bool isName(const std::string& text) {
+  return !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_');
+}
 
 }  // namespace
 
@@ -29,7 +30,7 @@ Result<ValueType> TypeReader::readTensor(int32_t elemType, bool hasShape, const 
     } else if (dim.has_dim_param() && isName(dim.dim_param())) {
       dims.push_back(Dim::symbol(dim.dim_param()));
     } else {
-      // A negative number stands for "unknown" in files of some exporters.
+      // So does a negative number.
       std::string name = valueName + "." + std::to_string(i);
       while (!symbols_.insert(name).second) name += "_";
       dims.push_back(Dim::symbol(name));
