@@ -1,6 +1,7 @@
 // fold-constants: nodes whose inputs are all constant, and integers that shapes decide, become constants.
 // Needs: types of the main inputs. Gives: types as infer-shapes does; what was folded is gone. One sweep, as a node is seen after all
-// that it reads; an If whose condition became constant gives way to its branch. Too large an output (PassContext::foldCapBytes)
+// that it reads; an If whose condition became constant gives way to its branch, a
+// loop whose iterations are counted to these. Too large an output (PassContext::foldCapBytes)
 // stays a node, so does what an op refuses: whoever compiles it has the message.
 //     %s = Shape(%x); %n = Gather(%s, 0); %w2 = Mul(%w, %scale)   ->   const %n = 8; const %w2 = [...]
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "passes/all_passes.h"
 #include "passes/fold_evaluate.h"
 #include "passes/propagate.h"
+#include "passes/unroll.h"
 
 namespace locution::passes {
 namespace {
@@ -24,9 +26,10 @@ class Folder {
   Status run() {
     Propagation::Hooks hooks;
     hooks.before = [&](NodeId id, std::vector<NodeId>& instead) {
-      std::optional<std::vector<NodeId>> taken = inlineDecidedIf(patch_, id);
-      if (taken) instead = std::move(*taken);
-      return taken.has_value();
+      std::optional<std::vector<NodeId>> inner = inlineDecidedIf(patch_, id);
+      if (!inner) inner = unrollLoop(patch_, id);
+      if (inner) instead = std::move(*inner);
+      return inner.has_value();
     };
     hooks.after = [&](NodeId id) {
       if (!foldKnown(id)) foldEvaluated(id);

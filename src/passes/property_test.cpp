@@ -39,6 +39,19 @@ std::vector<std::string> namesOf(const graph::Graph& graph) {
   return names;
 }
 
+/// All that is loops stands in kernels of bounded size; between them are views.
+void expectFused(const graph::Graph& graph) {
+  for (graph::NodeId id : graph.main().nodes) {
+    const graph::Node& node = graph.node(id);
+    if (node.op != "Kernel") {
+      EXPECT_EQ(ops::findOp(node.op)->pattern, ops::Pattern::Alias) << node.op;
+      continue;
+    }
+    EXPECT_LE(graph.region(node.regions[0]).nodes.size(), 32U);
+    EXPECT_EQ(graph.region(node.regions[0]).outputs.size(), node.outputs.size());
+  }
+}
+
 /// Runs the passes on random networks and compares outputs, names and the hash of a second run.
 void keepsResult(const std::vector<const PassDef*>& passes, uint64_t firstSeed) {
   for (uint64_t seed = firstSeed; seed < firstSeed + kNetworks; ++seed) {
@@ -58,6 +71,7 @@ void keepsResult(const std::vector<const PassDef*>& passes, uint64_t firstSeed) 
     SCOPED_TRACE("after\n" + graph::print(graph, 64));
     EXPECT_EQ(graph::print(graph), graph::print(again));
     EXPECT_EQ(namesOf(graph), names);
+    if (passes.back()->name == "fuse") expectFused(graph);
     Result<std::vector<Tensor>> got = ReferenceRun(graph).run(inputs);
     ASSERT_TRUE(got.isOk()) << got.status().message();
     expectClose(*got, *want);
