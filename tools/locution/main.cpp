@@ -32,6 +32,8 @@ constexpr Command kCommands[] = {
     {"compile", 'C', "write a compiled model (.loc)", inCompiler<&CompilerModule::compile>, true},
     {"show", 'S', "print a stage of the compilation", inCompiler<&CompilerModule::show>, true},
     {"verify", 'V', "compare every kernel with the reference interpreter", inCompiler<&CompilerModule::verify>, true},
+    {"reduce", 'D', "shrink a model that fails to the smallest that still fails", inCompiler<&CompilerModule::reduce>,
+     true},
     {"machine", 'M', "measure this machine and write its profile", inCompiler<&CompilerModule::machine>, false},
 };
 
@@ -45,7 +47,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) options.commandLine += (i ? " " : "") + std::string(argv[i]);
   for (const Command& c : kCommands) {
     CLI::App* sub = app.add_subcommand(c.name, c.help);
-    if (c.takesModel) sub->add_option("MODEL", options.model, "a .onnx or .loc file")->required();
+    if (c.takesModel) sub->add_option("MODEL", options.model, "a .onnx or .loc file, or a graph as text")->required();
     locution::tools::addFlags(*sub, options, c.letter);
   }
   try {

@@ -14,6 +14,7 @@ struct CompilerModule {
   Status (*compile)(const Options&);
   Status (*show)(const Options&);
   Status (*verify)(const Options&);
+  Status (*reduce)(const Options&);
   Status (*machine)(const Options&);
   Result<hostops::HostValue> (*readProto)(const std::string& path, ValueKind kind);
   Status (*writeProto)(const std::string& path, const std::string& name, const hostops::HostValue& value,

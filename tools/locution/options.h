@@ -22,6 +22,7 @@ struct Options {
   bool strict = false;
   uint64_t seed = 0;
   double warmupMs = 300, duration = 3;
+  int limit = 60;
   bool profile = false, blocks = false;
   std::string json, stage = "fused", kernel;
   bool timePasses = false, verbose = false;

@@ -14,6 +14,7 @@ extern "C" __attribute__((visibility("default"))) const locution::tools::Compile
                                          compileCommand,
                                          showCommand,
                                          verifyCommand,
+                                         reduceCommand,
                                          machineCommand,
                                          locution::frontend::readValueProto,
                                          locution::frontend::writeValueProto};
