@@ -128,6 +128,7 @@ Status computeDequantizeLinear(ComputeContext& c) {
 
 Status inferDynamicQuantizeLinear(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(inferFloatUnary(c));
+  if (c.input(0).dtype == DType::F64) return Status::error("the input is float64, expected float32 or narrower");
   c.setOutput(0, DType::U8, c.input(0).shape);
   c.setOutput(1, DType::F32, Shape());
   c.setOutput(2, DType::U8, Shape());

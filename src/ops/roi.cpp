@@ -66,30 +66,33 @@ Status computeRoiAlign(ComputeContext& c) {
     if (Shape::of(out).elements() != 0) return Status::error("the input is empty: " + c.input(0).shape.str());
   }
   c.checkIndices(2, 0, x[0] - 1);
+  const DType type = accumulatorType(c.input(0).dtype);
+  auto number = [&](double v) { return loop::constant(type, v); };
+  auto asType = [&](const Expr& e) { return castTo(type, e); };
   std::vector<loop::Axis> axes = makeAxes(out);
   Expr r = axes[0].var, channel = axes[1].var;
-  loop::BufferRef sum = c.temporary("sum", DType::F32, {1});
+  loop::BufferRef sum = c.temporary("sum", type, {1});
   std::vector<Expr> zeroth{loop::index(0)};
 
   /// Of dim d (0: rows, 1: columns): start, extent and samples of the bin that the output position names.
   auto edge = [&](int64_t column) {
-    return asFloat(c.at(1, {r, loop::index(column)})) * f32(scale) - f32(half ? 0.5 : 0);
+    return asType(c.at(1, {r, loop::index(column)})) * number(scale) - number(half ? 0.5 : 0);
   };
   auto binSize = [&](int64_t d) {
     Expr extent = edge(3 - d) - edge(1 - d);
-    if (!half) extent = maxOf(extent, f32(1));
-    return extent / f32(static_cast<double>(out[static_cast<size_t>(2 + d)]));
+    if (!half) extent = maxOf(extent, number(1));
+    return extent / number(static_cast<double>(out[static_cast<size_t>(2 + d)]));
   };
   auto sampleCount = [&](const Expr& size) {
     if (ratio > 0) return loop::index(ratio);
     return minOf(maxOf(asInt(loop::call("ceil", {size})), loop::index(0)), loop::index(kMaxSamples));
   };
   auto samplePosition = [&](int64_t d, const Expr& size, const Expr& count, const Expr& i) {
-    Expr bin = edge(1 - d) + asFloat(axes[static_cast<size_t>(2 + d)].var) * size;
-    return bin + (asFloat(i) + f32(0.5)) * size / asFloat(count);
+    Expr bin = edge(1 - d) + asType(axes[static_cast<size_t>(2 + d)].var) * size;
+    return bin + (asType(i) + number(0.5)) * size / asType(count);
   };
   auto outside = [&](const Expr& p, int64_t length) {
-    return logicalOr(lt(p, f32(-1)), lt(f32(static_cast<double>(length)), p));
+    return logicalOr(lt(p, number(-1)), lt(number(static_cast<double>(length)), p));
   };
 
   loop::VarRef iy = loop::makeVar("iy"), ix = loop::makeVar("ix");
@@ -102,14 +105,14 @@ Status computeRoiAlign(ComputeContext& c) {
 
   // Beyond the last pixel's centre the position is the last pixel itself.
   auto clamped = [&](const Expr& p, int64_t length) {
-    return minOf(maxOf(p, f32(0)), f32(static_cast<double>(length - 1)));
+    return minOf(maxOf(p, number(0)), number(static_cast<double>(length - 1)));
   };
   Expr y = taps("y", clamped(py, x[2])), xx = taps("x", clamped(px, x[3]));
   Expr y0 = taps("y0", minOf(asInt(y), loop::index(x[2] - 1))),
        x0 = taps("x0", minOf(asInt(xx), loop::index(x[3] - 1)));
   Expr y1 = minOf(y0 + 1, loop::index(x[2] - 1)), x1 = minOf(x0 + 1, loop::index(x[3] - 1));
-  Expr ly = y - asFloat(y0), lx = xx - asFloat(x0), hy = f32(1) - ly, hx = f32(1) - lx;
-  auto pixel = [&](const Expr& row, const Expr& column) { return asFloat(c.at(0, {batch, channel, row, column})); };
+  Expr ly = y - asType(y0), lx = xx - asType(x0), hy = number(1) - ly, hx = number(1) - lx;
+  auto pixel = [&](const Expr& row, const Expr& column) { return asType(c.at(0, {batch, channel, row, column})); };
   Expr a = hy * hx * pixel(y0, x0), b = hy * lx * pixel(y0, x1), d = ly * hx * pixel(y1, x0),
        e = ly * lx * pixel(y1, x1);
   Stmt add, nothing;
@@ -119,16 +122,16 @@ Status computeRoiAlign(ComputeContext& c) {
     Expr largest = maxOf(maxOf(a, b), maxOf(d, e));
     add = store(sum, zeroth, select(first, largest, maxOf(before, largest)));
     // Samples far outside count as zeros: they add nothing to a sum, but are a candidate for the maximum.
-    nothing = store(sum, zeroth, select(first, f32(0), maxOf(before, f32(0))));
+    nothing = store(sum, zeroth, select(first, number(0), maxOf(before, number(0))));
   }
   Expr off = logicalOr(outside(py, x[2]), outside(px, x[3]));
   Stmt loops = sample.around(loop::ifThen(loop::call("not", {off}), taps.around(add), nothing));
   loops = loop::forLoop(ix, loop::index(0), countX, loop::LoopKind::Serial, loops);
   loops = loop::forLoop(iy, loop::index(0), countY, loop::LoopKind::Serial, loops);
   Expr result = load(sum, zeroth);
-  if (average) result = result / asFloat(maxOf(countY * countX, loop::index(1)));
+  if (average) result = result / asType(maxOf(countY * countX, loop::index(1)));
   Stmt finish = store(c.outputBuffer(0), varsOf(axes), castTo(c.output(0).dtype, result));
-  c.setRaw(withBuffers({sum}, nest(axes, bin.around(loop::block({store(sum, zeroth, f32(0)), loops, finish})))));
+  c.setRaw(withBuffers({sum}, nest(axes, bin.around(loop::block({store(sum, zeroth, number(0)), loops, finish})))));
   return Status::ok();
 }
 
