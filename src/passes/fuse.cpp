@@ -49,7 +49,7 @@ class Fusion {
       if (graph_.node(id).op == "Split") splitToSlices(patch_, id);
     FuseGroups groups(graph_, region);
     formGroups(graph_, groups);
-    // Asked before the first edit: readers move into kernels.
+    // Asked before the first edit: uses move into kernels.
     const std::vector<int> sequence = groups.order();
     std::vector<std::vector<ValueId>> results;
     for (int group : sequence) results.push_back(resultsOf(groups, group));
@@ -80,7 +80,7 @@ class Fusion {
     for (int n : groups.members(group))
       for (ValueId v : groups.node(n).outputs) {
         if (!v.isValid()) continue;
-        const std::vector<int> readers = groups.readers(v);
+        const std::vector<int>& readers = groups.readers(v);
         if (groups.escapes(v) ||
             !std::all_of(readers.begin(), readers.end(), [&](int r) { return isMember(groups, group, r); }))
           out.push_back(v);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "support/check.h"
+
 #include "passes/specialise.h"
 
 namespace locution::passes {
@@ -65,12 +67,16 @@ FuseGroups::FuseGroups(const Graph& graph, RegionId region)
     members_.push_back({static_cast<int>(i)});
     place_.push_back(static_cast<int64_t>(i));
   }
+  readerList_.assign(static_cast<size_t>(graph.valueCount()), -1);
   preds_.resize(n);
   succs_.resize(n);
   for (size_t i = 0; i < n; ++i) {
     for (ValueId v : graph.node(nodes_[i]).outputs)
-      if (v.isValid())
-        for (int r : readers(v)) succs_[i].push_back(r);
+      if (v.isValid()) {
+        readerList_[static_cast<size_t>(v.index)] = static_cast<int32_t>(readers_.size());
+        readers_.push_back(findReaders(v));
+        succs_[i].insert(succs_[i].end(), readers_.back().begin(), readers_.back().end());
+      }
     sortUnique(succs_[i]);
     for (int r : succs_[i]) preds_[static_cast<size_t>(r)].push_back(static_cast<int>(i));
   }
@@ -82,7 +88,13 @@ int FuseGroups::producer(ValueId value) const {
   return p.isValid() && static_cast<size_t>(p.index) < number_.size() ? number_[static_cast<size_t>(p.index)] : -1;
 }
 
-std::vector<int> FuseGroups::readers(ValueId value) const {
+const std::vector<int>& FuseGroups::readers(ValueId value) const {
+  const int32_t list = readerList_[static_cast<size_t>(value.index)];
+  LOCUTION_CHECK(list >= 0) << "%" << graph_.value(value).name << " isn't made in this region";
+  return readers_[static_cast<size_t>(list)];
+}
+
+std::vector<int> FuseGroups::findReaders(ValueId value) const {
   std::vector<int> out;
   for (NodeId user : graph_.users(value)) {
     while (graph_.node(user).parent != region_) user = graph_.region(graph_.node(user).parent).owner;

@@ -35,8 +35,9 @@ class FuseGroups {
 
   /// The node of this region that makes the value; -1: none does.
   int producer(ValueId value) const;
-  /// The nodes of this region that read the value, themselves or in their regions; each once, in order.
-  std::vector<int> readers(ValueId value) const;
+  /// The nodes of this region that read a value which one of them makes, themselves or in their regions; each once, in order. As things
+  /// stood at the start.
+  const std::vector<int>& readers(ValueId value) const;
   /// A region output names it.
   bool escapes(ValueId value) const { return graph_.outputUses(value) > 0; }
   /// The only output in use; invalid when there are several.
@@ -54,13 +55,16 @@ class FuseGroups {
   const std::vector<int>& preds(int n) const { return preds_[static_cast<size_t>(n)]; }
   int64_t& place(int group) { return place_[static_cast<size_t>(group)]; }
   int64_t place(int group) const { return place_[static_cast<size_t>(group)]; }
+  std::vector<int> findReaders(ValueId value) const;
   std::vector<int> neighbours(int group, bool forward) const;
   std::optional<std::vector<int>> reach(int from, int avoid, bool forward) const;
 
   const Graph& graph_;
   std::vector<NodeId> nodes_;
   std::vector<FuseKind> kinds_;
-  std::vector<int32_t> number_;  // of each node of the graph; -1: not in this region
+  std::vector<int32_t> number_;      // of each node of the graph; -1: not in this region
+  std::vector<int32_t> readerList_;  // of each value of the graph: an index of readers_; -1: not made in this region
+  std::vector<std::vector<int>> readers_;
   std::vector<std::vector<int>> preds_, succs_;
   std::vector<int> group_;
   std::vector<std::vector<int>> members_;

@@ -51,7 +51,7 @@ class GroupFormer {
     std::vector<ValueId> out;
     for (int n : set) {
       ValueId v = g_.output(n);
-      const std::vector<int> readers = g_.readers(v);
+      const std::vector<int>& readers = g_.readers(v);
       if (g_.escapes(v) || !std::all_of(readers.begin(), readers.end(), [&](int r) { return has(set, r); }))
         out.push_back(v);
     }
@@ -136,7 +136,7 @@ class GroupFormer {
 
   bool onlyReadBy(int p, const Set& set) const {
     ValueId v = g_.output(p);
-    const std::vector<int> readers = g_.readers(v);
+    const std::vector<int>& readers = g_.readers(v);
     return g_.isAlone(p) && !g_.escapes(v) &&
            std::all_of(readers.begin(), readers.end(), [&](int r) { return has(set, r); });
   }
