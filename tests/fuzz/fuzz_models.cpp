@@ -3,7 +3,6 @@
 //   fuzz_models [--seconds N] [--seed S] [--count N] [--only S] [--print]
 // --only takes one case in this process; --print writes its bytes to fuzz_models-S.onnx.
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +17,7 @@
 #include "frontend/onnx/onnx_importer.h"
 #include "fuzz_main.h"
 #include "graph/graph.h"
+#include "wire_mutator.h"
 
 namespace locution::fuzz {
 
@@ -46,114 +46,13 @@ Bytes read(const std::filesystem::path& path) {
   return Bytes(std::istreambuf_iterator<char>(file), {});
 }
 
-class Mutator {
- public:
-  explicit Mutator(uint64_t seed) : random_(seed) {}
-
-  Bytes run() {
-    Bytes bytes = read(anyModel());
-    // Few at a time: most of the file must stay what it was to get past the parser.
-    for (size_t n = 1 + pick(3); n-- > 0 && !bytes.empty();) mutate(bytes);
-    return bytes;
-  }
-
- private:
-  size_t pick(size_t n) { return n == 0 ? 0 : static_cast<size_t>(random_() % n); }
-  const std::filesystem::path& anyModel() { return models()[pick(models().size())]; }
-
-  void mutate(Bytes& b) {
-    size_t at = pick(b.size()), length = 1 + pick(std::min<size_t>(16, b.size() - at));
-    switch (pick(8)) {
-      case 0:
-        b[at] = static_cast<char>(b[at] ^ (1 << pick(8)));
-        return;
-      case 1:
-        b[at] = static_cast<char>(random_());
-        return;
-      case 2: {  // numbers that are special somewhere
-        static constexpr unsigned char kBytes[] = {0, 1, 2, 3, 7, 8, 16, 0x7f, 0x80, 0xff};
-        b[at] = static_cast<char>(kBytes[pick(std::size(kBytes))]);
-        return;
-      }
-      case 3: {  // lengths stay as they are, or the parser would turn nearly everything down; now and then they don't
-        if (pick(8) == 0) {
-          b.erase(at, length);
-          return;
-        }
-        b.replace(at, length, b.substr(pick(b.size() - length + 1), length));
-        return;
-      }
-      case 4: {  // two fields change places
-        size_t other = pick(b.size() - length + 1);
-        for (size_t i = 0; i < length; ++i) std::swap(b[at + i], b[other + i]);
-        return;
-      }
-      case 5: {  // a field's value: tag, then a varint of nine or ten bytes: huge or negative
-        static constexpr const char* kHuge[] = {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\xff\xff\xff\xff\x07",
-                                                "\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "\x80\x80\x80\x80\x08"};
-        std::string huge = kHuge[pick(std::size(kHuge))];
-        b.replace(at, 1, huge);
-        growParents(b, at, huge.size() - 1);
-        return;
-      }
-      case 6: {  // a piece of another model
-        Bytes other = read(anyModel());
-        length = std::min(length, other.size());
-        b.replace(at, length, other.substr(pick(other.size() - length + 1), length));
-        return;
-      }
-      default:  // letters: names of operators, attributes and values
-        if (std::isalpha(static_cast<unsigned char>(b[at])))
-          b[at] = static_cast<char>('a' + pick(26));
-        else
-          b[at] = static_cast<char>(b[at] + (pick(2) == 0 ? 1 : -1));
-        return;
-    }
-  }
-
-  // Lengths of the messages around `at`, as far as a walk from the start finds them, so that the insertion parses.
-  static void growParents(Bytes& b, size_t at, size_t by) {
-    size_t begin = 0, end = b.size() - by;
-    for (int depth = 0; depth < 8; ++depth) {
-      bool entered = false;
-      for (size_t p = begin; p < end && p < at;) {
-        unsigned wire = static_cast<unsigned char>(b[p]) & 7;
-        ++p;
-        size_t lengthAt = p;
-        uint64_t value = 0;
-        for (int shift = 0; p < b.size() && shift < 63; shift += 7) {
-          unsigned char c = static_cast<unsigned char>(b[p++]);
-          value |= uint64_t{c & 0x7fU} << shift;
-          if (c < 0x80) break;
-        }
-        if (wire != 2) {
-          if (wire != 0) return;
-          continue;
-        }
-        if (value > b.size()) return;
-        if (at < p || at >= p + value) {
-          p += value;
-          continue;
-        }
-        // One-byte lengths stay one byte, or the walk's places would move.
-        if (p - lengthAt != 1 || value + by > 0x7f) {
-          if (p - lengthAt != 2 || value + by > 0x3fff) return;
-          b[lengthAt] = static_cast<char>(((value + by) & 0x7f) | 0x80);
-          b[lengthAt + 1] = static_cast<char>((value + by) >> 7);
-        } else {
-          b[lengthAt] = static_cast<char>(value + by);
-        }
-        begin = p;
-        end = p + value + by;
-        entered = true;
-        break;
-      }
-      if (!entered) return;
-    }
-  }
-
-  std::mt19937_64 random_;
-};
+// One in eight is damaged without regard to its structure: most of those end in the parser.
+Bytes mutant(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto any = [&] { return read(models()[static_cast<size_t>(random() % models().size())]); };
+  Bytes bytes = any();
+  return random() % 8 == 0 ? mutateBytes(std::move(bytes), random) : mutateMessage(bytes, any(), random);
+}
 
 std::string lowerBytes(std::span<const std::byte> bytes, Coverage* coverage) {
   frontend::ImportOptions import;
@@ -190,7 +89,7 @@ int fuzzModelsMain(int argc, char** argv) {
     return 1;
   }
   if (flags.only) {
-    Bytes bytes = Mutator(*flags.only).run();
+    Bytes bytes = mutant(*flags.only);
     if (flags.print) std::ofstream("fuzz_models-" + std::to_string(*flags.only) + ".onnx", std::ios::binary) << bytes;
     std::string problem = runBytes(bytes, nullptr);
     std::printf("%s\n", problem.empty() ? "lowered" : problem.c_str());
@@ -198,7 +97,7 @@ int fuzzModelsMain(int argc, char** argv) {
   }
   Coverage coverage;
   int failed = runBatches(
-      flags, "fuzz_models", [](uint64_t seed, Coverage& c) { return runBytes(Mutator(seed).run(), &c); }, coverage);
+      flags, "fuzz_models", [](uint64_t seed, Coverage& c) { return runBytes(mutant(seed), &c); }, coverage);
   std::printf("%lld mutants of %zu models, %lld imported, %lld lowered, with %zu operators\n",
               static_cast<long long>(coverage.cases), models().size(),
               static_cast<long long>(coverage.marks["imported"]),
