@@ -93,7 +93,7 @@ int runBatches(const Flags& flags, const char* name,
     progress->reached.store(next);
     const auto batch = static_cast<uint64_t>(std::min<int64_t>(kBatch, flags.count - coverage.cases));
     ChildEnd end = runInChild(kSecondsPerCase * 2, [&]() -> std::string {
-#ifndef __SANITIZE_ADDRESS__
+#ifndef LOCUTION_SANITIZED  // a sanitizer reserves far more
       rlimit limit{kMaxMemory, kMaxMemory};
       setrlimit(RLIMIT_AS, &limit);
 #endif
