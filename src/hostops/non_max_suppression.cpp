@@ -59,7 +59,8 @@ Status nonMaxSuppression(const HostCall& call, std::vector<HostValue>& outputs) 
       std::vector<int64_t> order;
       for (int64_t i = 0; i < count; ++i)
         if (!std::isnan(score[i]) && (!hasLeast || score[i] > static_cast<float>(least))) order.push_back(i);
-      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return score[i] > score[j]; });
+      std::sort(order.begin(), order.end(),
+                [&](int64_t i, int64_t j) { return score[i] != score[j] ? score[i] > score[j] : i < j; });
       std::vector<int64_t> chosen;
       for (int64_t i : order) {
         if (static_cast<int64_t>(chosen.size()) >= limit) break;
