@@ -64,6 +64,9 @@ Json kernelProfile(const runtime::Program& program, const runtime::Context& cont
     } else if (const auto* h = std::get_if<runtime::RunHostOp>(&e.instructions[i])) {
       row = {{"name", h->nodeName},    {"op", h->op},       {"count", 1}, {"ms", s * 1e3}, {"gflops", 0}, {"gbs", 0},
              {"roofline_fraction", 0}, {"sentence", "host"}};
+    } else if (const auto* r = std::get_if<runtime::RunRegion>(&e.instructions[i])) {
+      row = {{"name", r->nodeName},    {"op", "region"},      {"count", 1}, {"ms", s * 1e3}, {"gflops", 0}, {"gbs", 0},
+             {"roofline_fraction", 0}, {"sentence", "region"}};
     } else {
       row = {{"name", "check or copy"}, {"op", ""},      {"count", 1}, {"ms", s * 1e3}, {"gflops", 0}, {"gbs", 0},
              {"roofline_fraction", 0},  {"sentence", ""}};

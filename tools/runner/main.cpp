@@ -141,7 +141,8 @@ void printProfile(const runtime::Context& context, const runtime::Executable& ex
     const auto* host = std::get_if<runtime::RunHostOp>(&instruction);
     std::string name = kernel ? exe.kernels[static_cast<size_t>(kernel->kernel)].name
                        : host ? host->op
-                              : "copy or check";
+                       : std::holds_alternative<runtime::RunRegion>(instruction) ? "region"
+                                                                                 : "copy or check";
     byName[name].seconds += context.profile()[i].seconds;
     byName[name].runs += context.profile()[i].runs;
   }
