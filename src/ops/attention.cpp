@@ -198,7 +198,7 @@ Status computeAttention(ComputeContext& c) {
   LOCUTION_ASSIGN_OR_RETURN(auto v, dimsOf(kV, heads.kv));
   int64_t past = c.hasInput(kPastKey) ? c.inputExtents(kPastKey)[2] : 0, total = past + k[2];
   int64_t group = k[1] == 0 ? 1 : q[1] / k[1];
-  DType dtype = c.output(0).dtype;
+  DType dtype = c.input(kQ).dtype;
   LOCUTION_ASSIGN_OR_RETURN(std::optional<DType> precision, dtypeAttr(node, "softmax_precision"));
   DType type = accumulatorType(c.input(kQ).dtype);
   if (precision == DType::F64) type = DType::F64;

@@ -99,6 +99,12 @@ TEST(Attention, LengthsOfABatchAndScores) {
   EXPECT_EQ(out[1].elementAsDouble(3), 1);
 }
 
+TEST(Attention, TheFirstOutputLeftOut) {
+  Tensor q = pattern({1, 1, 2, 2}), k = pattern({1, 1, 2, 2}, 5), v = pattern({1, 1, 2, 2}, 3);
+  auto out = outputsOf(NodeCase("Attention", {q, k, v, {}, k, v}, {}, {false, true, true}));
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(out[0].dims(), (std::vector<int64_t>{1, 1, 4, 2}));
+}
 TEST(Attention, InfersAndErrors) {
   auto f = [](Shape s) { return typeOf(DType::F32, std::move(s)); };
   Dim t = Dim::symbol("t"), p = Dim::symbol("p");

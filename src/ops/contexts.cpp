@@ -67,6 +67,9 @@ Result<InferredTypes> inferNode(const graph::Graph& graph, graph::NodeId node, K
   if (!op) return Status::error("there is no operator " + graph.node(node).op);
   GraphInferContext context(graph, node, known);
   LOCUTION_RETURN_IF_ERROR(op->infer(context));
+  for (const auto& type : context.types())
+    if (type && type->shape.isRanked() && type->shape.isStatic() && type->shape.elements() > kMostElements)
+      return Status::error("an output of the shape " + type->shape.str() + " is too large");
   return context.types();
 }
 
@@ -145,6 +148,12 @@ void NodeComputeContext::checkIndices(size_t i, int64_t low, int64_t high) {
   }
 }
 
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 48;
+
+}  // namespace
+
 Status NodeComputeContext::run() {
   const OpDef* op = findOp(node_.op);
   if (!op) return Status::error("there is no operator " + node_.op);
@@ -157,6 +166,9 @@ Status NodeComputeContext::run() {
       return Status::error("'" + v.name + "' is " + v.type.str() + ": there are no loops over such values");
     if (!v.type.shape.isStatic())
       return Status::error("the shape of '" + v.name + "' isn't known: " + v.type.shape.str());
+    // Offsets in elements and bytes must not overflow, nor products of extents meet at the same saturated number.
+    if (v.type.shape.elements() > kMaxElements)
+      return Status::error("'" + v.name + "' is " + v.type.str() + ": too large for any memory");
     return Status::ok();
   };
   for (graph::ValueId id : node_.inputs) LOCUTION_RETURN_IF_ERROR(check(id));

@@ -49,6 +49,9 @@ class GraphInferContext : public InferContext {
   int fresh_ = 0;
 };
 
+/// What no machine's memory holds: shapes beyond it are errors, so that products of extents and byte counts don't overflow.
+constexpr int64_t kMostElements = int64_t{1} << 47;
+
 /// The op's infer on a node. The message of an error doesn't name the node: see graph::describe.
 Result<InferredTypes> inferNode(const graph::Graph& graph, graph::NodeId node, KnownDims& known);
 

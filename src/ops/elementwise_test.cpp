@@ -250,6 +250,8 @@ TEST(Quantise, Dynamic) {
   expectTensor((*got)[0], {6}, {153, 255, 0, 26, 221, 179});
   expectTensor((*got)[1], {}, {0.0196078438});
   expectTensor((*got)[2], {}, {153});
+  EXPECT_EQ(OneNode("DynamicQuantizeLinear").type({DType::F64, {2}}).outputs(3).inferred(),
+            "the input is float64, expected float32 or narrower");
   OneNode zeros("DynamicQuantizeLinear");
   expectRun(zeros.in(f32({2}, {0, 0})).outputs(3), {2}, {0, 0});
 }

@@ -133,6 +133,11 @@ TEST(Table, IsSortedAndUnique) {
   }
 }
 
+TEST(Infer, ShapesBeyondAnyMemory) {
+  EXPECT_EQ(typeOf("const %n: int64[2] = [4611686018427387904, 3]\n%y: float32[?] = ConstantOfShape(%n)"),
+            "ConstantOfShape: an output of the shape 4611686018427387904x3 is too large");
+}
+
 TEST(Table, NoOperatorTrustsItsInputs) {
   // Any operator on no inputs, on unknown types and on types it doesn't expect: an answer or a message, never a crash.
   for (const OpDef& op : allOps()) {

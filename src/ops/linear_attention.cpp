@@ -30,8 +30,14 @@ Status inferCausalConvWithState(InferContext& c) {
     LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(2).shape[0], w[0], "elements of the bias and channels"));
   }
   Dim kept = w.isRanked() ? w[2] - Dim(1) : c.freshDim();
-  if (c.hasInput(3) && c.input(3).shape.isRanked())
-    LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(3).shape[2], kept, "length of past_state and kernel size - 1"));
+  if (c.hasInput(3) && c.input(3).shape.isRanked()) {
+    const Shape& past = c.input(3).shape;
+    LOCUTION_RETURN_IF_ERROR(needSameDim(past[2], kept, "length of past_state and kernel size - 1"));
+    for (int64_t d : {0, 1}) {
+      if (!x.isRanked()) break;
+      LOCUTION_RETURN_IF_ERROR(needSameDim(past[d], x[d], "dim " + std::to_string(d) + " of past_state and input"));
+    }
+  }
   c.setOutput(0, c.input(0).dtype, x);
   c.setOutput(1, c.input(0).dtype, x.isRanked() ? Shape{x[0], x[1], kept} : Shape::unranked());
   return Status::ok();
@@ -151,10 +157,10 @@ Status computeLinearAttention(ComputeContext& c) {
   std::vector<int64_t> q = c.inputExtents(kQuery), v = c.inputExtents(kValue);
   int64_t qHeads = c.node().intAttr("q_num_heads", 1), kvHeads = c.node().intAttr("kv_num_heads", 1);
   int64_t keySize = q[2] / qHeads, valueSize = v[2] / kvHeads, group = qHeads / kvHeads;
-  DType type = DType::F32;
+  DType type = accumulatorType(c.input(kQuery).dtype);
   double scale = static_cast<float>(c.node().floatAttr("scale", 0));
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, keySize)));
-  auto f32 = [&](const Expr& e) { return castTo(type, e); };
+  auto asType = [&](const Expr& e) { return castTo(type, e); };
   loop::BufferRef state = c.temporary("state", type, {keySize, valueSize}), row = c.temporary("row", type, {valueSize});
   loop::Axis b{loop::makeVar("b"), q[0]}, h{loop::makeVar("h"), kvHeads}, t{loop::makeVar("t"), q[1]},
       g{loop::makeVar("g"), group};
@@ -164,29 +170,30 @@ Status computeLinearAttention(ComputeContext& c) {
   std::vector<Stmt> step;
 
   loop::Axis d0 = keys(), m0 = columns();
-  Expr start = c.hasInput(kPast) ? f32(c.at(kPast, {b.var, h.var, d0.var, m0.var})) : zero;
+  Expr start = c.hasInput(kPast) ? asType(c.at(kPast, {b.var, h.var, d0.var, m0.var})) : zero;
   Stmt init = nest({d0, m0}, store(state, {d0.var, m0.var}, start));
 
-  auto keyAt = [&](const Expr& d) { return f32(c.at(kKey, {b.var, t.var, Expr(h.var) * keySize + d})); };
+  auto keyAt = [&](const Expr& d) { return asType(c.at(kKey, {b.var, t.var, Expr(h.var) * keySize + d})); };
   if (rule.gated) {
     loop::Axis d = keys(), m = columns();
     bool perHead = c.inputExtents(kDecay)[2] == kvHeads;
     Expr column = perHead ? Expr(h.var) : Expr(h.var) * keySize + d.var;
     Lets lets;
-    Expr factor = lets("factor", loop::call("exp", {f32(c.at(kDecay, {b.var, t.var, column}))}));
+    Expr factor = lets("factor", loop::call("exp", {asType(c.at(kDecay, {b.var, t.var, column}))}));
     step.push_back(
         nest({d}, lets.around(nest({m}, store(state, {d.var, m.var}, load(state, {d.var, m.var}) * factor)))));
   }
   // row = v, or with the delta rule beta * (v - S^T k)
   {
     loop::Axis m = columns(), n = columns(), d = keys(), last = columns();
-    step.push_back(nest({m}, store(row, {m.var}, f32(c.at(kValue, {b.var, t.var, Expr(h.var) * valueSize + m.var})))));
+    step.push_back(
+        nest({m}, store(row, {m.var}, asType(c.at(kValue, {b.var, t.var, Expr(h.var) * valueSize + m.var})))));
     if (rule.delta) {
       step.push_back(
           nest({d, n}, store(row, {n.var}, load(row, {n.var}) - load(state, {d.var, n.var}) * keyAt(d.var))));
       Expr column = c.inputExtents(kBeta)[2] == 1 ? loop::index(0) : Expr(h.var);
       step.push_back(
-          nest({last}, store(row, {last.var}, load(row, {last.var}) * f32(c.at(kBeta, {b.var, t.var, column})))));
+          nest({last}, store(row, {last.var}, load(row, {last.var}) * asType(c.at(kBeta, {b.var, t.var, column})))));
     }
   }
   loop::Axis d1 = keys(), m1 = columns();
@@ -197,9 +204,10 @@ Status computeLinearAttention(ComputeContext& c) {
     loop::Axis m = columns(), d = keys(), n = columns(), last = columns();
     Expr head = Expr(h.var) * group + g.var;
     Stmt clear = nest({m}, store(row, {m.var}, zero));
-    Stmt sum = nest({d, n}, store(row, {n.var},
-                                  load(row, {n.var}) + load(state, {d.var, n.var}) *
-                                                           f32(c.at(kQuery, {b.var, t.var, head * keySize + d.var}))));
+    Stmt sum =
+        nest({d, n}, store(row, {n.var},
+                           load(row, {n.var}) + load(state, {d.var, n.var}) *
+                                                    asType(c.at(kQuery, {b.var, t.var, head * keySize + d.var}))));
     Stmt write = nest({last}, store(c.outputBuffer(0), {b.var, t.var, head * valueSize + last.var},
                                     castTo(c.output(0).dtype, load(row, {last.var}) * loop::constant(type, scale))));
     step.push_back(nest({g}, loop::block({clear, sum, write})));

@@ -45,6 +45,7 @@ Status addLoss(ComputeContext& c, const std::function<Expr(const std::vector<Exp
   bool ignores = node.hasAttr("ignore_index");
   int64_t ignored = node.intAttr("ignore_index", 0);
   std::string reduction = node.stringAttr("reduction", "mean");
+  if (classes == 0 && Shape::of(labels).elements() != 0) return Status::error("there are labels, but no classes");
   if (!ignores) c.checkIndices(1, 0, classes - 1);
   Expr zero = loop::constant(type, 0), one = loop::constant(type, 1);
   auto labelAt = [&](const std::vector<Expr>& at) { return loop::cast(DType::I64, c.at(1, at)); };

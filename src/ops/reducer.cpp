@@ -40,7 +40,8 @@ loop::Stage Reducer::make(bool keepDims, loop::Combiner combiner, const Body& bo
     }
   }
   s.body = body(full);
-  if (combiner == loop::Combiner::Sum && s.body->type.dtype == DType::F32 && count() > kLongSum) s.body = loop::cast(DType::F64, s.body);
+  if (combiner == loop::Combiner::Sum && s.body->type.dtype == DType::F32 && count() > kLongSum)
+    s.body = loop::cast(DType::F64, s.body);
   // Nothing to combine: the body is the value.
   s.combiner = s.reduce.empty() ? loop::Combiner::None : combiner;
   return s;
@@ -49,7 +50,8 @@ loop::Stage Reducer::make(bool keepDims, loop::Combiner combiner, const Body& bo
 DType Reducer::valueType(const loop::Stage& s) const {
   // A float64 body of a long sum was widened above, unless it is one anyway.
   const auto* widened = loop::as<loop::Cast>(s.body);
-  return widened && s.combiner == loop::Combiner::Sum && s.body->type.dtype == DType::F64 && widened->value->type.dtype == DType::F32 && count() > kLongSum
+  return widened && s.combiner == loop::Combiner::Sum && s.body->type.dtype == DType::F64 &&
+                 widened->value->type.dtype == DType::F32 && count() > kLongSum
              ? DType::F32
              : s.body->type.dtype;
 }

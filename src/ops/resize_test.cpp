@@ -147,6 +147,16 @@ TEST(AffineGrid, Identity) {
   expectValues(out[0], {1, 2, 2, 2}, {-1, -1, 1, -1, -1, 1, 1, 1});
 }
 
+TEST(RoiAlign, Float64KeepsItsDigits) {
+  // One sample in the middle of four pixels of 1 + 1e-12.
+  Tensor x(DType::F64, {1, 1, 2, 2}), roi(DType::F64, {1, 4});
+  for (int64_t i = 0; i < 4; ++i) x.setElement(i, 1 + 1e-12);
+  roi.setElement(2, 2);
+  roi.setElement(3, 2);
+  auto out = outputsOf(NodeCase("RoiAlign", {x, roi, Tensor::vectorI64({0})}, {{"sampling_ratio", integer(1)}}));
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_DOUBLE_EQ(out[0].elementAsDouble(0), 1 + 1e-12);
+}
 TEST(RoiAlign, AdaptiveSamples) {
   Tensor roi = Tensor::of<float>(DType::F32, {1, 4}, {0, 0, 3, 2});
   auto out = outputsOf(NodeCase("RoiAlign", {pattern({1, 1, 3, 4}), roi, Tensor::vectorI64({0})},

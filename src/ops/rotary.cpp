@@ -43,6 +43,13 @@ Status inferRotaryEmbedding(InferContext& c) {
       LOCUTION_RETURN_IF_ERROR(
           needSameDim(table[tableRank - 1], Dim(rotated / 2), "columns of the tables and half of the rotated size"));
   }
+  const Shape &cosines = c.input(1).shape, &sines = c.input(2).shape;
+  if (cosines.isRanked() && sines.isRanked()) {
+    for (int64_t d = 0; d < tableRank; ++d) {
+      LOCUTION_RETURN_IF_ERROR(
+          needSameDim(cosines[d], sines[d], "dim " + std::to_string(d) + " of cos_cache and sin_cache"));
+    }
+  }
   Dim batch = x[0], length = x[x.rank() == 4 ? 2 : 1];
   const Shape& rows = c.input(c.hasInput(3) ? 3 : 1).shape;
   if (rows.isRanked()) {

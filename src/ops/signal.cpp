@@ -196,6 +196,9 @@ Status inferSTFT(InferContext& c) {
     return Status::error("frame_step is " + step->str() + ", expected at least 1");
   if (length && c.hasInput(2) && c.input(2).shape.isRanked())
     LOCUTION_RETURN_IF_ERROR(needSameDim(c.input(2).shape[0], *length, "length of the window and the frame"));
+  if (x.isRanked() && x[2].isKnown() && x[2].value() != 1 && x[2].value() != 2) {
+    return Status::error("the last dim of the signal is " + x[2].str() + ", expected 1 (real) or 2 (complex)");
+  }
   if (x.isRanked() && oneSided && x[2] == Dim(2)) return Status::error("a one-sided transform takes a real signal");
   Dim frames = c.freshDim(), bins = c.freshDim();
   if (x.isRanked() && step && length) {

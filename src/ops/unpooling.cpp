@@ -122,7 +122,7 @@ Status inferCol2Im(InferContext& c) {
       return Status::ok();
     }
     std::vector<Dim> dims{n};
-    for (int64_t i = 0; i < std::min<int64_t>(64, list[0].value() + 1); ++i) dims.push_back(c.freshDim());
+    for (int64_t i = 0; i < std::min<int64_t>(64, list[0].value()) + 1; ++i) dims.push_back(c.freshDim());
     c.setOutput(0, c.input(0).dtype, Shape(dims));
     return Status::ok();
   }

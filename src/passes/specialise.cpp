@@ -194,6 +194,11 @@ std::vector<DynamicDim> dynamicDims(const Graph& graph) {
 }
 
 Status needStaticInputs(const Graph& graph) {
+  for (ValueId v : graph.main().inputs) {
+    const Shape& shape = graph.type(v).shape;
+    if (shape.isRanked() && shape.isStatic() && shape.elements() > ops::kMostElements)
+      return Status::error("input '" + graph.value(v).name + "': the shape " + shape.str() + " is too large");
+  }
   const std::vector<DynamicDim> dynamic = dynamicDims(graph);
   if (dynamic.empty()) return Status::ok();
   std::string message;

@@ -78,6 +78,12 @@ TEST(Specialise, ValuesThatDecideShapesBecomeConstants) {
   EXPECT_TRUE(graph::verify(graph).isOk());
 }
 
+TEST(Specialise, ShapesBeyondAnyMemory) {
+  EXPECT_EQ(
+      needStaticInputs(parse("graph \"g\" {\n input %x: float32[3x4611686018427387904]\n output %x\n}")).message(),
+      "input 'x': the shape 3x4611686018427387904 is too large");
+}
+
 TEST(Specialise, UnrankedInputsTakeAnyShape) {
   graph::Graph graph = parse("graph \"g\" {\n input %x: float32[?]\n output %x\n}");
   EXPECT_NE(needStaticInputs(graph).message().find("input 'x' has no known shape"), std::string::npos);

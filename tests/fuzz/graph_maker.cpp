@@ -149,6 +149,7 @@ bool GraphMaker::make(const std::string& op, std::vector<ValueId> inputs, graph:
                                   {op, std::move(inputs), std::move(attrs), std::vector<ValueType>(outputs, open)});
   for (size_t i = required; i < outputs; ++i)
     if (chance(2)) patch_.dropOutput(n, i);
+  if (outputs > 1 && required == 1 && graph_.node(n).outputs[1].isValid() && chance(8)) patch_.dropOutput(n, 0);
   ops::KnownDims known;
   auto types = ops::inferNode(graph_, n, known);
   bool good = types.isOk();
