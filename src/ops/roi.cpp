@@ -1,5 +1,7 @@
 // Pooling over regions of interest: RoiAlign and MaxRoiPool. The number of samples of a bin may depend on the region, so these are
 // raw loops with extents computed at run time.
+#include <utility>
+
 #include "ops/families.h"
 #include "ops/helpers.h"
 #include "ops/raw.h"
@@ -12,8 +14,8 @@ using loop::Stmt;
 
 namespace {
 
-/// More samples along one side of a bin than any sensible region has: bounds the work that wild coordinates can ask for.
-constexpr int64_t kMaxSamples = 1 << 14;
+/// The largest sampling_ratio: bounds the work that the attribute can ask for.
+constexpr int64_t kMaxSamples = 1 << 10;
 
 Expr f32(double v) { return loop::constant(DType::F32, v); }
 Expr asInt(const Expr& e) { return loop::cast(DType::I64, e); }
@@ -85,11 +87,24 @@ Status computeRoiAlign(ComputeContext& c) {
   };
   auto sampleCount = [&](const Expr& size) {
     if (ratio > 0) return loop::index(ratio);
-    return minOf(maxOf(asInt(loop::call("ceil", {size})), loop::index(0)), loop::index(kMaxSamples));
+    return maxOf(asInt(loop::call("ceil", {size})), loop::index(0));
+  };
+  auto binStart = [&](int64_t d, const Expr& size) {
+    return edge(1 - d) + asType(axes[static_cast<size_t>(2 + d)].var) * size;
   };
   auto samplePosition = [&](int64_t d, const Expr& size, const Expr& count, const Expr& i) {
-    Expr bin = edge(1 - d) + asType(axes[static_cast<size_t>(2 + d)].var) * size;
-    return bin + (asType(i) + number(0.5)) * size / asType(count);
+    return binStart(d, size) + (asType(i) + number(0.5)) * size / asType(count);
+  };
+  // Samples outside the input give nothing: of an adaptive number, which wild coordinates can make as large as they like, only those
+  // inside are visited, with one to spare on either side.
+  auto sampleRange = [&](int64_t d, const Expr& size, const Expr& count, int64_t length) {
+    if (ratio > 0) return std::pair(loop::index(0), count);
+    Expr step = size / asType(count);
+    auto at = [&](double position) {
+      return asInt(loop::call("floor", {(number(position) - binStart(d, size)) / step}));
+    };
+    Expr begin = minOf(maxOf(at(-1), loop::index(1)) - 1, count);
+    return std::pair(begin, minOf(maxOf(minOf(at(static_cast<double>(length)), count) + 2, begin), count));
   };
   auto outside = [&](const Expr& p, int64_t length) {
     return logicalOr(lt(p, number(-1)), lt(number(static_cast<double>(length)), p));
@@ -100,8 +115,12 @@ Status computeRoiAlign(ComputeContext& c) {
   Expr batch = bin("batch", asInt(c.at(2, {r})));
   Expr sizeY = bin("sizeY", binSize(0)), sizeX = bin("sizeX", binSize(1));
   Expr countY = bin("countY", sampleCount(sizeY)), countX = bin("countX", sampleCount(sizeX));
+  auto [beginY, endY] = sampleRange(0, sizeY, countY, x[2]);
+  auto [beginX, endX] = sampleRange(1, sizeX, countX, x[3]);
+  Expr firstY = bin("firstY", beginY), pastY = bin("pastY", endY), firstX = bin("firstX", beginX),
+       pastX = bin("pastX", endX);
   Expr py = sample("py", samplePosition(0, sizeY, countY, iy)), px = sample("px", samplePosition(1, sizeX, countX, ix));
-  Expr first = logicalAnd(eq(iy, loop::index(0)), eq(ix, loop::index(0))), before = load(sum, zeroth);
+  Expr before = load(sum, zeroth);
 
   // Beyond the last pixel's centre the position is the last pixel itself.
   auto clamped = [&](const Expr& p, int64_t length) {
@@ -116,22 +135,25 @@ Status computeRoiAlign(ComputeContext& c) {
   Expr a = hy * hx * pixel(y0, x0), b = hy * lx * pixel(y0, x1), d = ly * hx * pixel(y1, x0),
        e = ly * lx * pixel(y1, x1);
   Stmt add, nothing;
+  Expr start = number(0);
   if (average) {
     add = store(sum, zeroth, before + (a + b + d + e));
   } else {
-    Expr largest = maxOf(maxOf(a, b), maxOf(d, e));
-    add = store(sum, zeroth, select(first, largest, maxOf(before, largest)));
+    add = store(sum, zeroth, maxOf(before, maxOf(maxOf(a, b), maxOf(d, e))));
     // Samples far outside count as zeros: they add nothing to a sum, but are a candidate for the maximum.
-    nothing = store(sum, zeroth, select(first, number(0), maxOf(before, number(0))));
+    nothing = store(sum, zeroth, maxOf(before, number(0)));
+    Expr allVisited = logicalAnd(eq(pastY - firstY, countY), eq(pastX - firstX, countX));
+    Expr some = logicalAnd(lt(loop::index(0), countY), lt(loop::index(0), countX));
+    start = select(logicalAnd(allVisited, some), loop::identity(loop::Combiner::Max, type), number(0));
   }
   Expr off = logicalOr(outside(py, x[2]), outside(px, x[3]));
   Stmt loops = sample.around(loop::ifThen(loop::call("not", {off}), taps.around(add), nothing));
-  loops = loop::forLoop(ix, loop::index(0), countX, loop::LoopKind::Serial, loops);
-  loops = loop::forLoop(iy, loop::index(0), countY, loop::LoopKind::Serial, loops);
+  loops = loop::forLoop(ix, firstX, pastX - firstX, loop::LoopKind::Serial, loops);
+  loops = loop::forLoop(iy, firstY, pastY - firstY, loop::LoopKind::Serial, loops);
   Expr result = load(sum, zeroth);
-  if (average) result = result / asType(maxOf(countY * countX, loop::index(1)));
+  if (average) result = result / maxOf(asType(countY) * asType(countX), number(1));
   Stmt finish = store(c.outputBuffer(0), varsOf(axes), castTo(c.output(0).dtype, result));
-  c.setRaw(withBuffers({sum}, nest(axes, bin.around(loop::block({store(sum, zeroth, number(0)), loops, finish})))));
+  c.setRaw(withBuffers({sum}, nest(axes, bin.around(loop::block({store(sum, zeroth, start), loops, finish})))));
   return Status::ok();
 }
 
