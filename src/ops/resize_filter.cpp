@@ -98,9 +98,9 @@ Expr filteredValue(const ResizeMode& mode, DType out, const Expr& sum) {
 Status resizeFiltered(ComputeContext& c, const ResizeMode& mode, std::vector<ResizeAxis> axes) {
   // Integers are weighed in float64, so that the weights of a plain image sum to exactly one.
   DType out = c.output(0).dtype, type = isFloat(out) && dtypeBits(out) <= 32 ? DType::F32 : DType::F64;
-  std::stable_sort(axes.begin(), axes.end(), [](const ResizeAxis& a, const ResizeAxis& b) {
-    return static_cast<double>(a.out) / static_cast<double>(a.in) <
-           static_cast<double>(b.out) / static_cast<double>(b.in);
+  std::sort(axes.begin(), axes.end(), [](const ResizeAxis& a, const ResizeAxis& b) {
+    auto growth = [](const ResizeAxis& x) { return static_cast<double>(x.out) / static_cast<double>(x.in); };
+    return growth(a) != growth(b) ? growth(a) < growth(b) : a.dim < b.dim;
   });
   std::vector<int64_t> dims = c.inputExtents(0);
   loop::BufferRef source = c.inputBuffer(0);
