@@ -177,8 +177,10 @@ Status ModelImporter::importInitializers(onnx::GraphProto& graph, Scope& scope) 
     return Status::ok();
   };
   bool keep = scope.isShared;
-  for (auto& proto : *graph.mutable_initializer())
-    LOCUTION_RETURN_IF_ERROR(add(proto.name(), attrTensors_.read(proto, keep)));
+  for (auto& proto : *graph.mutable_initializer()) {
+    std::string name = proto.name();  // the proto's own string goes with its bytes
+    LOCUTION_RETURN_IF_ERROR(add(name, attrTensors_.read(proto, keep)));
+  }
   for (auto& proto : *graph.mutable_sparse_initializer()) {
     std::string name = proto.values().name();
     LOCUTION_RETURN_IF_ERROR(add(name, attrTensors_.readSparse(proto, keep)));
