@@ -18,7 +18,7 @@ struct CompileOptions {
   std::string machineFile;     ///< a profile written by `locution machine`; empty: built-in values
   int threads = 1;             ///< what is compiled for
   int jobs = 0;                ///< compile threads; 0: all cores. Never changes the result
-  std::string scheduler = "baseline";
+  std::string scheduler = "analytic";
   std::map<std::string, Shape> inputShapes;   ///< specialises dynamic inputs
   std::map<std::string, Tensor> inputValues;  ///< for inputs whose values decide shapes
   int64_t foldCapBytes = int64_t{64} << 20;

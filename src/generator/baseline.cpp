@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "generator/access.h"
+#include "generator/plan_writer.h"
+#include "generator/rules.h"
 #include "generator/scheduler.h"
 #include "generator/tile.h"
 #include "schedule/stages.h"
@@ -21,57 +23,6 @@ namespace {
 int64_t product(const std::vector<int64_t>& v) {
   return std::accumulate(v.begin(), v.end(), int64_t{1}, std::multiplies<>());
 }
-
-// Writes the steps of one stage (or of the shared loops, stage -1), keeping track of the order of its loops.
-class Writer {
- public:
-  Writer(Plan* plan, int32_t stage, std::vector<std::string> loops)
-      : plan_(plan), stage_(stage), order_(std::move(loops)) {}
-
-  const std::vector<std::string>& order() const { return order_; }
-  /// Returns {outer, inner}.
-  std::pair<std::string, std::string> split(const std::string& loop, int64_t factor, Tail tail) {
-    plan_->steps.push_back({Primitive::Split, stage_, {loop}, factor, tail});
-    auto at = std::find(order_.begin(), order_.end(), loop);
-    *at = loop + ".o";
-    order_.insert(at + 1, loop + ".i");
-    return {loop + ".o", loop + ".i"};
-  }
-  std::string fuse(const std::vector<std::string>& loops) {
-    if (loops.size() == 1) return loops[0];
-    plan_->steps.push_back({Primitive::Fuse, stage_, loops, 0, Tail::Peel});
-    std::string name = loops[0];
-    for (size_t i = 1; i < loops.size(); ++i) {
-      name += "*" + loops[i];
-      order_.erase(std::find(order_.begin(), order_.end(), loops[i]));
-    }
-    *std::find(order_.begin(), order_.end(), loops[0]) = name;
-    return name;
-  }
-  void reorder(std::vector<std::string> loops) {
-    if (loops == order_) return;
-    order_ = loops;
-    plan_->steps.push_back({Primitive::Reorder, stage_, std::move(loops), 0, Tail::Peel});
-  }
-  void mark(Primitive primitive, std::vector<std::string> loops) {
-    if (!loops.empty()) plan_->steps.push_back({primitive, stage_, std::move(loops), 0, Tail::Peel});
-  }
-  void pack(int64_t operand) { plan_->steps.push_back({Primitive::Pack, stage_, {}, operand, Tail::Peel}); }
-  /// Fuses the loops of order()[0, count) and shares them out to threads.
-  void parallel(size_t count) {
-    if (count == 0) return;
-    std::string whole = fuse({order_.begin(), order_.begin() + static_cast<long>(count)});
-    mark(Primitive::Parallel, {whole});
-  }
-
- private:
-  Plan* plan_;
-  int32_t stage_;
-  std::vector<std::string> order_;
-};
-
-std::string axisName(size_t i) { return "i" + std::to_string(i); }
-std::string reduceName(size_t i) { return "r" + std::to_string(i); }
 
 class StagePlanner {
  public:
@@ -304,7 +255,7 @@ class StagePlanner {
   size_t shared_;
   bool alone_;
   std::vector<Access> all_;
-  Writer w_;
+  PlanWriter w_;
 };
 
 class Baseline : public Scheduler {
@@ -318,14 +269,18 @@ class Baseline : public Scheduler {
       plan.steps.push_back({Primitive::Share, 0, {}, static_cast<int64_t>(shared), Tail::Peel});
       std::vector<std::string> names;
       for (size_t i = 0; i < shared; ++i) names.push_back(axisName(i));
-      Writer(&plan, -1, names).parallel(shared);
+      PlanWriter(&plan, -1, names).parallel(shared);
     }
-    for (size_t i = 0; i < kernel.stages.size(); ++i) StagePlanner(kernel, target, &plan, i, shared).write();
+    for (size_t i = 0; i < kernel.stages.size(); ++i) planStage({kernel, i, shared, target}, &plan);
     return plan;
   }
 };
 
 }  // namespace
+
+void planStage(const StageQuestion& q, Plan* plan) {
+  StagePlanner(q.kernel, q.target, plan, q.stage, q.shared).write();
+}
 
 std::unique_ptr<Scheduler> makeBaseline() { return std::make_unique<Baseline>(); }
 

@@ -23,8 +23,10 @@ class Scheduler {
 
 /// Sensible and fixed: vectorised innermost, a register tile for contractions, the outer loops parallel.
 std::unique_ptr<Scheduler> makeBaseline();
+/// Every decision from the machine profile and a model of cycles and traffic (analytic.cpp).
+std::unique_ptr<Scheduler> makeAnalytic();
 
-/// By its name on the command line ("baseline"); the message lists the names there are.
+/// By its name on the command line ("analytic"); the message lists the names there are.
 Result<std::unique_ptr<Scheduler>> makeScheduler(const std::string& spec);
 std::vector<std::string> schedulerNames();
 

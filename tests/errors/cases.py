@@ -49,7 +49,7 @@ CALLS = [
     ("run dynamic.onnx --shape x=2x4", "dynamic.onnx: input 'x', dim 1: the model wants 3 (batchx3), given is 4 (2x4)"),
     ("run gather.onnx --input x=table.npy --input i=index.npy",
      "gather.onnx: node 0 'pick' (Gather, opset 17): inputs x float32[4x2], i int64[2]: element 1 of \"i\" is 9, outside [-4, 3]"),
-    ("run good.onnx --scheduler magic", "unknown scheduler 'magic' (there are: baseline)"),
+    ("run good.onnx --scheduler magic", "unknown scheduler 'magic' (there are: baseline, analytic)"),
     ("run good.onnx --target riscv64-linux-gnu", 'target "riscv64-unknown-linux-gnu": architecture riscv64 is not supported; there is x86_64'),
     ("run good.onnx --disable-pass x", "--disable-pass: there is no pass 'x'"),
     ("run good.onnx --threads 0", "--threads: 0 is not in 1 to 1024"),

@@ -18,7 +18,7 @@ struct Options {
   std::vector<std::string> inputs, shapes, values, disabledPasses, dumpAfter;
   std::string outputDir, outputFormat = "npy", outputFile;
   int threads = 1, jobs = 0;
-  std::string triple, cpu = "native", machine, scheduler = "baseline", records, cache = "off";
+  std::string triple, cpu = "native", machine, scheduler = "analytic", records, cache = "off";
   bool strict = false;
   uint64_t seed = 0;
   double warmupMs = 300, duration = 3;

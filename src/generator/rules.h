@@ -1,0 +1,29 @@
+// The rules that schedulers are made of: each writes the steps of one stage, or declines what it has nothing to say about.
+#pragma once
+
+#include <cstddef>
+
+#include "core/target.h"
+#include "loop/compute.h"
+#include "schedule/plan.h"
+
+namespace locution::generator {
+
+struct StageQuestion {
+  const loop::Computation& kernel;
+  size_t stage;   ///< index into the kernel's stages
+  size_t shared;  ///< how many leading axes are loops that all stages have in common
+  const TargetSpec& target;
+
+  const loop::Stage& self() const { return kernel.stages[stage]; }
+  /// The kernel is this stage and nothing else: its outer loops may be shared out to threads.
+  bool isAlone() const { return kernel.stages.size() == 1 && shared == 0; }
+};
+
+/// Fixed rules for any stage (the baseline's).
+void planStage(const StageQuestion& question, schedule::Plan* plan);
+
+/// Sums of products, by the traffic and cycles of register tiles and cache blocks. False: not such a stage, or no vector axis.
+bool planContraction(const StageQuestion& question, schedule::Plan* plan);
+
+}  // namespace locution::generator
