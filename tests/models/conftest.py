@@ -19,7 +19,8 @@ def binary():
 
 
 def seeded(name, spec, seed):
-    """{input: array} for {input: (shape, kind)}; kind is randn or byte."""
+    """{input: array} for {input: (shape, kind)}; kind is randn, uniform (0 to 1), byte, or an integer that is the value."""
     rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
-    return {k: rng.standard_normal(shape).astype(np.float32) if kind == "randn" else rng.integers(0, 256, shape).astype(np.int32)
-            for k, (shape, kind) in spec.items()}
+    make = {"randn": lambda shape: rng.standard_normal(shape).astype(np.float32), "uniform": lambda shape: rng.random(shape, np.float32),
+            "byte": lambda shape: rng.integers(0, 256, shape).astype(np.int32)}
+    return {k: np.full(shape, kind, np.int64) if isinstance(kind, int) else make[kind](shape) for k, (shape, kind) in spec.items()}
