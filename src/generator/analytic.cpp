@@ -19,7 +19,7 @@ class Analytic : public Scheduler {
   std::string_view name() const override { return "analytic"; }
   Plan propose(const Computation& kernel, const TargetSpec& target) const override {
     Plan plan;
-    if (kernel.raw) return plan;
+    if (kernel.raw || planChain(kernel, target, &plan)) return plan;
     auto shared = static_cast<size_t>(schedule::sharedAxes(kernel));
     if (shared > 0) {
       plan.steps.push_back({Primitive::Share, 0, {}, static_cast<int64_t>(shared), Tail::Peel});

@@ -1,91 +1,15 @@
 // Every kernel that the baseline schedules means the same as its naive loops.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <random>
-
-#include "generator/scheduler.h"
-#include "loop/interpreter.h"
-#include "loop/passes.h"
-#include "schedule/apply.h"
-#include "schedule/stages.h"
+#include "generator/schedule_check.h"
 
 namespace locution::generator {
 namespace {
 
-using namespace loop;  // NOLINT: tests about loop IR
+using namespace test;  // NOLINT: helpers
 
-std::vector<Axis> axesOf(const std::vector<int64_t>& extents, const char* stem) {
-  std::vector<Axis> axes;
-  for (size_t i = 0; i < extents.size(); ++i) axes.push_back({makeVar(stem + std::to_string(i)), extents[i]});
-  return axes;
-}
-
-std::vector<Expr> vars(const std::vector<Axis>& axes) {
-  std::vector<Expr> out;
-  for (const Axis& a : axes) out.push_back(a.var);
-  return out;
-}
-
-Tensor randomTensor(const Buffer& b, unsigned seed) {
-  std::mt19937 rng(seed);
-  Tensor t(b.element.dtype, extents(b));
-  for (int64_t i = 0; i < t.elements(); ++i) t.setElement(i, static_cast<double>(static_cast<int>(rng() % 17) - 8) / 4);
-  return t;
-}
-
-TargetSpec wide() {
-  TargetSpec t;
-  t.vectorBytes = 64;
-  t.vectorRegisters = 32;
-  return t;
-}
-TargetSpec narrow() {
-  TargetSpec t;
-  t.vectorBytes = 16;
-  t.vectorRegisters = 16;
-  return t;
-}
-
-// Runs the schedule (packs first) and the naive loops; inputs are small multiples of 1/4, so that sums are exact in any order.
 void expectSame(const Computation& whole, const TargetSpec& target) {
-  std::map<const Buffer*, Tensor> values, wanted;
-  std::vector<Tensor> params;
-  unsigned seed = 1;
-  for (const BufferRef& b : whole.inputs) params.push_back(values[b.get()] = randomTensor(*b, seed++));
-  for (const BufferRef& b : whole.outputs) params.emplace_back(b->element.dtype, extents(*b));
-  Status s = interpret(naiveLoops(whole), params);
-  ASSERT_TRUE(s.isOk()) << s.message();
-  for (size_t i = 0; i < whole.outputs.size(); ++i) wanted[whole.outputs[i].get()] = params[whole.inputs.size() + i];
-  auto scheduler = makeBaseline();
-  std::function<void(const Computation&)> run = [&](const Computation& c) {
-    schedule::Plan plan = scheduler->propose(c, target);
-    auto parsed = schedule::parsePlan(plan.str());
-    ASSERT_TRUE(parsed.isOk()) << parsed.status().message();
-    EXPECT_EQ(*parsed, plan);
-    auto lowered = schedule::apply(c, plan);
-    auto* l = std::get_if<schedule::Lowered>(&lowered);
-    ASSERT_NE(l, nullptr) << plan.str() << "\n"
-                          << schedule::reasonText(std::get<schedule::ApplyError>(lowered).reason) << "\n"
-                          << print(c);
-    for (const schedule::PackedOperand& p : l->packs) run(p.computation);
-    Status ok = verify(l->function);
-    ASSERT_TRUE(ok.isOk()) << ok.message() << "\n" << plan.str() << "\n" << print(l->function);
-    std::vector<Tensor> args;
-    for (const BufferRef& b : l->function.params) {
-      auto it = values.find(b.get());
-      args.push_back(it != values.end() ? it->second : (values[b.get()] = Tensor(b->element.dtype, extents(*b))));
-    }
-    Status done = interpret(l->function, args);
-    ASSERT_TRUE(done.isOk()) << done.message() << "\n" << plan.str() << "\n" << print(l->function);
-  };
-  for (const Computation& kernel : schedule::cutKernels(schedule::fuseStages(whole))) run(kernel);
-  for (const BufferRef& b : whole.outputs) {
-    const Tensor &have = values.at(b.get()), &want = wanted.at(b.get());
-    for (int64_t i = 0; i < want.elements(); ++i)
-      ASSERT_NEAR(have.elementAsDouble(i), want.elementAsDouble(i), 1e-5 * (1 + std::fabs(want.elementAsDouble(i))))
-          << whole.name << " at " << i;
-  }
+  test::expectSame(whole, target, *makeBaseline());
 }
 
 Computation matmul(int64_t m, int64_t n, int64_t k, bool constantB, bool transposed, bool bias) {

@@ -26,4 +26,7 @@ void planStage(const StageQuestion& question, schedule::Plan* plan);
 /// Sums of products, by the traffic and cycles of register tiles and cache blocks. False: not such a stage, or no vector axis.
 bool planContraction(const StageQuestion& question, schedule::Plan* plan);
 
+/// A whole kernel that is a chain of products (attention), strip by strip of rows. False: not such a kernel.
+bool planChain(const loop::Computation& kernel, const TargetSpec& target, schedule::Plan* plan);
+
 }  // namespace locution::generator

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ops/contexts.h"
+#include "passes/fuse_attention.h"
 
 namespace locution::passes {
 namespace {
@@ -29,8 +30,9 @@ class GroupFormer {
   GroupFormer(const Graph& graph, FuseGroups& groups) : graph_(graph), g_(groups) {}
 
   void run() {
+    formAttention(graph_, g_);
     for (int n = 0; n < g_.size(); ++n)
-      if (g_.kind(n) == FuseKind::Contraction) contraction(n);
+      if (g_.kind(n) == FuseKind::Contraction && g_.isAlone(n)) contraction(n);
     for (int n = 0; n < g_.size(); ++n)
       if (g_.kind(n) == FuseKind::Reduction && g_.isAlone(n)) reduction(n);
     for (int n = g_.size(); n-- > 0;)

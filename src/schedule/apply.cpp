@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "loop/passes.h"
+#include "schedule/chain.h"
 #include "schedule/nest.h"
 
 namespace locution::schedule {
@@ -90,22 +91,16 @@ const Load* operandLoad(const Stage& stage, int64_t k) {
   return as<Load>(side);
 }
 
+// A stage's first row in the strip that is open, among the values of an Env.
+constexpr const char* kStripStart = "strip";
+
 class Applier {
  public:
   Applier(const Computation& c, const Plan& plan) : c_(c), plan_(plan) {}
 
   std::variant<Lowered, ApplyError> run() {
-    for (const Step& s : plan_.steps)
-      if (s.primitive == Primitive::Share) shared_ = static_cast<size_t>(std::max<int64_t>(0, s.factor));
-    for (const Stage& s : c_.stages)
-      if (s.axes.size() < shared_) return ApplyError{Illegal::NotShared};
-    if (c_.stages.size() > 1 || shared_ > 0) {
-      const Stage& last = c_.stages.back();
-      sharedNest_.emplace(std::vector<Axis>(last.axes.begin(), last.axes.begin() + static_cast<long>(shared_)), 0,
-                          std::vector<Axis>{});
-    }
     stages_ = c_.stages;
-    for (const Stage& s : stages_) nests_.emplace_back(s.axes, shared_, s.reduce);
+    if (auto illegal = shareAxes()) return ApplyError{*illegal};
     for (size_t i = 0; i < plan_.steps.size(); ++i)
       if (auto illegal = step(plan_.steps[i])) return ApplyError{*illegal, static_cast<int32_t>(i)};
     for (const Nest& n : nests_)
@@ -119,12 +114,16 @@ class Applier {
 
  private:
   std::optional<Illegal> step(const Step& s) {
-    if (s.primitive == Primitive::Share) return std::nullopt;
+    if (s.primitive == Primitive::Share || s.primitive == Primitive::Align || s.primitive == Primitive::Strip)
+      return std::nullopt;
     if (s.stage == -1) return sharedNest_ ? sharedNest_->apply(s) : Illegal::UnknownStage;
     if (s.stage < 0 || static_cast<size_t>(s.stage) >= nests_.size()) return Illegal::UnknownStage;
     auto k = static_cast<size_t>(s.stage);
     if (s.primitive == Primitive::Pack) {
-      if (!operandLoad(stages_[k], s.factor)) return Illegal::NoProduct;
+      const Load* operand = operandLoad(stages_[k], s.factor);
+      if (!operand) return Illegal::NoProduct;
+      if (strip_ > 0 && dependsOnAny(operand, stages_[k], "i" + std::to_string(sharedAt_[k].back())))
+        return Illegal::PackStrip;
       if (!packs_.insert({k, s.factor}).second) return Illegal::PackTwice;
       return std::nullopt;
     }
@@ -142,43 +141,140 @@ class Applier {
     return std::find(c_.outputs.begin(), c_.outputs.end(), b) != c_.outputs.end();
   }
 
-  // Temporaries live within the shared loops: the shared axes leave their dims and indices.
+  // Which axes are shared loops and which are each stage's own.
+  std::optional<Illegal> shareAxes() {
+    for (const Step& s : plan_.steps) {
+      if (s.primitive == Primitive::Share) shared_ = static_cast<size_t>(std::max<int64_t>(0, s.factor));
+      if (s.primitive == Primitive::Strip) strip_ = s.factor;
+    }
+    if (strip_ < 0) return Illegal::BadFactor;
+    if (strip_ > 0 && shared_ == 0) return Illegal::NotShared;
+    for (size_t k = 0; k < stages_.size(); ++k) {
+      if (stages_[k].axes.size() < shared_) return Illegal::NotShared;
+      std::vector<size_t>& at = sharedAt_.emplace_back();
+      for (size_t j = 0; j < shared_; ++j) at.push_back(j);
+    }
+    for (const Step& s : plan_.steps)
+      if (s.primitive == Primitive::Align)
+        if (auto illegal = align(s)) return illegal;
+    if (stages_.size() > 1 || shared_ > 0) {
+      std::vector<Axis> axes;
+      std::vector<size_t> all;
+      for (size_t j = 0; j < shared_; ++j) {
+        axes.push_back(stages_.back().axes[sharedAt_.back()[j]]);
+        all.push_back(j);
+      }
+      sharedNest_.emplace(axes, all, std::vector<Axis>{});
+      if (strip_ > 0) (void)sharedNest_->apply({Primitive::Split, -1, {stripLoop()}, strip_, Tail::Peel});
+    }
+    for (size_t k = 0; k < stages_.size(); ++k) {
+      std::vector<Axis> axes = stages_[k].axes;
+      if (strip_ > 0) {
+        Axis& a = axes[sharedAt_[k].back()];
+        a.extent = std::min(a.extent, strip_);
+        local_.push_back(makeVar(a.var->name));
+      }
+      nests_.emplace_back(axes, ownAxes(k), stages_[k].reduce);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Illegal> align(const Step& s) {
+    if (s.stage < 0 || static_cast<size_t>(s.stage) >= stages_.size()) return Illegal::UnknownStage;
+    auto k = static_cast<size_t>(s.stage);
+    std::vector<size_t> at;
+    for (const std::string& name : s.loops) {
+      size_t axis = 0;
+      while (axis < stages_[k].axes.size() && name != "i" + std::to_string(axis)) ++axis;
+      if (axis == stages_[k].axes.size()) return Illegal::UnknownLoop;
+      if (std::find(at.begin(), at.end(), axis) != at.end()) return Illegal::NotShared;
+      at.push_back(axis);
+    }
+    if (at.size() != shared_) return Illegal::NotShared;
+    sharedAt_[k] = std::move(at);
+    return std::nullopt;
+  }
+
+  /// The axis that is opened in strips, as the shared loops name it.
+  std::string stripLoop() const { return "i" + std::to_string(shared_ - 1); }
+  bool isShared(size_t stage, size_t axis) const {
+    const std::vector<size_t>& at = sharedAt_[stage];
+    return std::find(at.begin(), at.end(), axis) != at.end();
+  }
+  bool isStrip(size_t stage, size_t axis) const { return strip_ > 0 && sharedAt_[stage].back() == axis; }
+  std::vector<size_t> ownAxes(size_t stage) const {
+    std::vector<size_t> own;
+    for (size_t i = 0; i < stages_[stage].axes.size(); ++i)
+      if (!isShared(stage, i) || isStrip(stage, i)) own.push_back(i);
+    return own;
+  }
+
+  // Temporaries live within the shared loops: the shared axes leave their dims and indices; of a strip only its rows are held.
   void localiseTemporaries() {
-    for (Stage& s : stages_) {
+    for (size_t k = 0; k < stages_.size(); ++k) {
+      Stage& s = stages_[k];
       if (isOutput(s.out)) continue;
-      std::vector<Expr> dims(s.out->dims.begin() + static_cast<long>(shared_), s.out->dims.end());
-      auto local = std::make_shared<Buffer>(
-          Buffer{s.out->name, s.out->element, dims, dims.empty() ? Scope::Register : Scope::Stack});
+      const std::vector<size_t> own = ownAxes(k);
+      std::vector<Expr> dims;
+      for (size_t i : own) dims.push_back(isStrip(k, i) ? index(std::min(s.axes[i].extent, strip_)) : s.out->dims[i]);
+      BufferRef local;
+      if (auto taken = overwrites(c_.stages, c_.outputs, k)) {
+        local = stages_[*taken].out;
+      } else {
+        local = std::make_shared<Buffer>(
+            Buffer{s.out->name, s.out->element, dims, dims.empty() ? Scope::Register : Scope::Stack});
+        temporaries_.push_back(local);
+      }
       const Buffer* old = s.out.get();
-      auto drop = [&](const Load& l) {
-        return load(local, {l.indices.begin() + static_cast<long>(shared_), l.indices.end()});
-      };
-      for (Stage& reader : stages_) {
+      for (size_t r = 0; r < stages_.size(); ++r) {
+        auto drop = [&](const Load& l) {
+          std::vector<Expr> indices;
+          for (size_t i : own) indices.push_back(isStrip(k, i) ? Expr(local_[r]) : l.indices[i]);
+          return load(local, std::move(indices));
+        };
+        Stage& reader = stages_[r];
         reader.body = replaceLoads(reader.body, old, drop);
         if (reader.epilogue) reader.epilogue = replaceLoads(reader.epilogue, old, drop);
       }
       s.out = local;
-      temporaries_.push_back(local);
     }
+  }
+
+  // What a stage knows of the shared loops that are open around it.
+  Env stageEnv(size_t k, const Env& env) const {
+    Env e;
+    e.guards = env.guards;
+    for (size_t j = 0; j < shared_; ++j) {
+      std::string shared = "i" + std::to_string(j), own = "i" + std::to_string(sharedAt_[k][j]);
+      if (strip_ > 0 && j + 1 == shared_) {
+        e.value[kStripStart] = env.value.at(shared + ".o") * strip_;
+        e.extent[own] = sharedNest_->extentOf(shared + ".i", env);
+      } else {
+        e.value[own] = env.value.at(shared);
+      }
+    }
+    return e;
   }
 
   Stmt build() {
     Env top;
     auto allStages = [&](const Env& env) {
       std::vector<Stmt> parts;
-      for (size_t i = 0; i < stages_.size(); ++i) parts.push_back(buildStage(i, env));
+      for (size_t i = 0; i < stages_.size(); ++i) parts.push_back(buildStage(i, stageEnv(i, env)));
       Stmt s = block(std::move(parts));
       for (const BufferRef& t : temporaries_) s = allocate(t, s);
       return s;
     };
     if (!sharedNest_ || shared_ == 0) return allStages(top);
     std::vector<std::string> names;
-    for (const Loop& l : sharedNest_->order()) names.push_back(l.name);
+    for (const Loop& l : sharedNest_->order())
+      if (strip_ == 0 || l.name != stripLoop() + ".i") names.push_back(l.name);
     return sharedNest_->open(names, top, false, allStages);
   }
 
   Substitution bindings(const Stage& s, const Env& env) const {
     Substitution map;
+    const auto k = static_cast<size_t>(&s - stages_.data());
     for (size_t i = 0; i < s.axes.size(); ++i) {
       auto it = env.value.find("i" + std::to_string(i));
       if (it != env.value.end()) map[s.axes[i].var.get()] = it->second;
@@ -186,6 +282,11 @@ class Applier {
     for (size_t i = 0; i < s.reduce.size(); ++i) {
       auto it = env.value.find("r" + std::to_string(i));
       if (it != env.value.end()) map[s.reduce[i].var.get()] = it->second;
+    }
+    if (strip_ > 0) {
+      Expr& row = map.at(s.axes[sharedAt_[k].back()].var.get());
+      map[local_[k].get()] = row;
+      row = env.value.at(kStripStart) + row;
     }
     return map;
   }
@@ -197,8 +298,12 @@ class Applier {
 
   std::vector<Expr> outIndices(const Stage& s, const Substitution& map) const {
     std::vector<Expr> indices;
-    for (size_t i = isOutput(s.out) ? 0 : shared_; i < s.axes.size(); ++i)
-      indices.push_back(map.at(s.axes[i].var.get()));
+    const auto k = static_cast<size_t>(&s - stages_.data());
+    if (isOutput(s.out)) {
+      for (const Axis& a : s.axes) indices.push_back(map.at(a.var.get()));
+      return indices;
+    }
+    for (size_t i : ownAxes(k)) indices.push_back(map.at(isStrip(k, i) ? local_[k].get() : s.axes[i].var.get()));
     return indices;
   }
 
@@ -359,7 +464,10 @@ class Applier {
       if (!packs_.count({index, k})) continue;
       const Packed& p = packedOperand(index, k);
       std::vector<Expr> indices;
-      for (const std::string& atom : p.atoms) indices.push_back(env.value.at(atom));
+      for (size_t i = 0; i < p.atoms.size(); ++i) {
+        Expr at = env.value.at(p.atoms[i]);
+        indices.push_back(p.repeats[i] == 1 ? at : floorDiv(at, loop::index(p.repeats[i])));
+      }
       Expr value = load(p.buffer, std::move(indices));
       if (const auto* c = as<Cast>(k == 0 ? product->a : product->b)) value = cast(c->type.dtype, value);
       sides[k] = value;
@@ -371,7 +479,26 @@ class Applier {
   struct Packed {
     BufferRef buffer;
     std::vector<std::string> atoms;
+    std::vector<int64_t> repeats;  ///< of each atom: how many of its values share an element
   };
+
+  // Heads that share keys: how many values of an axis give the same indices, because they only use axis // n.
+  static int64_t repeatsOf(const Load* l, const Axis& axis) {
+    int64_t n = 0, whole = 0;
+    bool plain = false;
+    for (const Expr& i : l->indices)
+      visit(i, [&](const Expr& e) {
+        const auto* b = as<Binary>(e);
+        if (b && b->op == BinaryOp::FloorDiv && b->a.get() == axis.var.get() && isConstInt(b->b, &whole)) {
+          plain = plain || (n != 0 && n != whole);
+          n = whole;
+          return false;
+        }
+        plain = plain || e.get() == axis.var.get();
+        return true;
+      });
+    return !plain && n > 1 && axis.extent % n == 0 ? n : 1;
+  }
 
   const Packed& packedOperand(size_t index, int64_t k) {
     auto found = packed_.find({index, k});
@@ -383,19 +510,29 @@ class Applier {
     std::vector<Axis> axes;
     std::vector<int64_t> dims;
     std::map<std::string, Expr> values;
+    for (size_t i : sharedAt_[index]) {
+      std::string name = "i" + std::to_string(i);
+      if (!dependsOnAny(l, s, name)) continue;
+      p.atoms.push_back(name);
+      p.repeats.push_back(repeatsOf(l, s.axes[i]));
+      axes.push_back({makeVar(name), s.axes[i].extent / p.repeats.back()});
+      dims.push_back(axes.back().extent);
+      values[name] = p.repeats.back() == 1 ? Expr(axes.back().var) : Expr(axes.back().var) * p.repeats.back();
+    }
     for (const std::string& atom : nest.atoms()) {
       bool needed = false;
       for (const Expr& i : l->indices)
         for (const std::string& root : rootsOf(nest, atom)) needed |= dependsOn(i, s, root);
       if (!needed) continue;
       p.atoms.push_back(atom);
+      p.repeats.push_back(1);
       axes.push_back({makeVar(atom), nest.extentOf(atom, {})});
       dims.push_back(axes.back().extent);
       values[atom] = axes.back().var;
     }
     std::vector<Expr> guards;
     Substitution map;
-    for (size_t i = shared_; i < s.axes.size(); ++i)
+    for (size_t i = 0; i < s.axes.size(); ++i)
       if (dependsOnAny(l, s, "i" + std::to_string(i)))
         map[s.axes[i].var.get()] = nest.rebuild("i" + std::to_string(i), values, &guards);
     for (size_t i = 0; i < s.reduce.size(); ++i)
@@ -466,6 +603,9 @@ class Applier {
   const Computation& c_;
   const Plan& plan_;
   size_t shared_ = 0;
+  int64_t strip_ = 0;                          // rows in a strip; 0: the last shared axis is a loop like the others
+  std::vector<std::vector<size_t>> sharedAt_;  // of each stage: the axes that stand for the shared ones
+  std::vector<VarRef> local_;                  // of each stage: the row within the strip
   std::optional<Nest> sharedNest_;
   std::vector<Stage> stages_;
   std::vector<Nest> nests_;

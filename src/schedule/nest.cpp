@@ -14,8 +14,8 @@ int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-Nest::Nest(const std::vector<loop::Axis>& axes, size_t first, const std::vector<loop::Axis>& reduce) {
-  for (size_t i = first; i < axes.size(); ++i) {
+Nest::Nest(const std::vector<loop::Axis>& axes, const std::vector<size_t>& own, const std::vector<loop::Axis>& reduce) {
+  for (size_t i : own) {
     std::string name = "i" + std::to_string(i);
     axisExtent_[name] = axes[i].extent;
     order_.push_back({name});

@@ -33,8 +33,8 @@ using Inside = std::function<loop::Stmt(const Env&)>;
 
 class Nest {
  public:
-  /// Axes are named i<first>, i<first + 1> ..., reduce axes r0, r1 ...
-  Nest(const std::vector<loop::Axis>& axes, size_t first, const std::vector<loop::Axis>& reduce);
+  /// Loops for the axes that `own` lists, named i<own>; reduce axes r0, r1 ...
+  Nest(const std::vector<loop::Axis>& axes, const std::vector<size_t>& own, const std::vector<loop::Axis>& reduce);
 
   std::optional<Illegal> apply(const Step& step);
   /// After all steps: outer loops before inner ones, vector loops innermost.

@@ -14,7 +14,9 @@ constexpr std::string_view kNames[] = {
 #undef PRIMITIVE
 };
 
-bool takesFactor(Primitive p) { return p == Primitive::Split || p == Primitive::Pack || p == Primitive::Share; }
+bool takesFactor(Primitive p) {
+  return p == Primitive::Split || p == Primitive::Pack || p == Primitive::Share || p == Primitive::Strip;
+}
 
 }  // namespace
 

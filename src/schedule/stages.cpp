@@ -5,6 +5,7 @@
 #include <set>
 
 #include "loop/passes.h"
+#include "schedule/chain.h"
 
 namespace locution::schedule {
 
@@ -79,12 +80,6 @@ bool readAtOwnAxes(const Expr& e, const Buffer* buffer, const std::vector<Axis>&
   return own;
 }
 
-// A stage that sums products is an anchor of its own: nothing is inlined into its operands (they are read many times).
-bool isProductSum(const Stage& s) {
-  const auto* b = as<Binary>(s.body);
-  return s.combiner == Combiner::Sum && b && b->op == BinaryOp::Mul && !s.reduce.empty();
-}
-
 bool isPureMovement(const Stage& s) {
   Expr e = s.body;
   return s.combiner == Combiner::None && !s.epilogue && as<Load>(e) != nullptr;
@@ -100,11 +95,22 @@ int64_t rereads(const Stage& reader, const Stage& producer) {
   return count(reader.axes) * count(reader.reduce) / std::max<int64_t>(1, count(producer.axes));
 }
 
-// An axis access is plain when an index is one variable or a constant: inlining it keeps addresses affine.
-bool simpleIndices(const Load& l) {
-  for (const Expr& i : l.indices)
-    if (i->kind != ExprKind::Var && i->kind != ExprKind::IntImm) return false;
-  return true;
+// A sum of variables and constants, each times a positive constant.
+bool isAffine(const Expr& e) {
+  if (e->kind == ExprKind::Var || e->kind == ExprKind::IntImm) return true;
+  const auto* b = as<Binary>(e);
+  int64_t factor = 0;
+  if (!b || (b->op != BinaryOp::Add && b->op != BinaryOp::Mul)) return false;
+  if (b->op == BinaryOp::Mul && !(isConstInt(b->b, &factor) && factor > 0)) return false;
+  return isAffine(b->a) && isAffine(b->b);
+}
+
+// Inlining such a load keeps addresses affine.
+bool affineIndices(const Load& l) {
+  return std::all_of(l.indices.begin(), l.indices.end(), [](const Expr& i) {
+    const auto* b = as<Binary>(i);
+    return isAffine(i) || (b && b->op == BinaryOp::FloorDiv && as<Var>(b->a));  // heads that share keys
+  });
 }
 
 bool mayInline(const Computation& c, const Stage& producer, const Stage& reader, int loads, bool onlyReader) {
@@ -112,9 +118,9 @@ bool mayInline(const Computation& c, const Stage& producer, const Stage& reader,
     return false;
   bool inBody = readsBuffer(reader.body, producer.out.get());
   if (isProductSum(reader) && inBody) {
-    // Pure permutations only: an operand of a product must stay a load.
+    // Views only (permutations, slices, flattened or repeated dims): an operand of a product must stay a load.
     const auto* l = as<Load>(producer.body);
-    return l && isPureMovement(producer) && simpleIndices(*l);
+    return l && isPureMovement(producer) && affineIndices(*l);
   }
   int cost = sizeOf(producer.body);
   if (cost <= 6) return true;
@@ -147,6 +153,32 @@ void pruneInputs(Computation* c) {
   std::erase_if(c->constants, [&](const BufferRef& b) { return !all.count(b.get()); });
 }
 
+// The axes of `e` at which it reads the product sum `r`, when each is read at once and in the same order by every load: a permutation.
+// Empty when it is not.
+std::vector<size_t> readAtPermuted(const Stage& e, const Stage& r) {
+  std::vector<size_t> at;
+  bool legal = true, first = true;
+  visit(e.body, [&](const Expr& x) {
+    const auto* l = as<Load>(x);
+    if (!l || l->buffer != r.out) return legal;
+    std::vector<size_t> now;
+    for (size_t i = 0; i < r.axes.size(); ++i) {
+      size_t axis = 0;
+      auto isFree = [&](size_t k) { return std::find(now.begin(), now.end(), k) == now.end(); };
+      while (axis < e.axes.size() &&
+             !(isFree(axis) && e.axes[axis].extent == r.axes[i].extent && isOwn(l->indices[i], e.axes[axis])))
+        ++axis;
+      now.push_back(axis);
+      legal = legal && axis < e.axes.size();
+    }
+    legal = legal && (first || now == at);
+    first = false;
+    at = now;
+    return legal;
+  });
+  return legal ? at : std::vector<size_t>{};
+}
+
 // A point-by-point stage that reads a reduction at its own axes becomes that reduction's epilogue.
 bool mergeEpilogue(Computation* c, size_t reductionIndex) {
   Stage& r = c->stages[reductionIndex];
@@ -161,9 +193,16 @@ bool mergeEpilogue(Computation* c, size_t reductionIndex) {
   if (readers != 1) return false;
   Stage& e = c->stages[reader];
   if (e.combiner != Combiner::None || e.epilogue || e.scan || e.axes.size() != r.axes.size()) return false;
-  for (size_t i = 0; i < e.axes.size(); ++i)
-    if (e.axes[i].extent != r.axes[i].extent) return false;
-  if (!readAtOwnAxes(e.body, r.out.get(), e.axes, e.axes.size())) return false;
+  std::vector<size_t> at;
+  if (readAtOwnAxes(e.body, r.out.get(), e.axes, e.axes.size())) {
+    for (size_t i = 0; i < e.axes.size(); ++i) {
+      if (e.axes[i].extent != r.axes[i].extent) return false;
+      at.push_back(i);
+    }
+  } else if (isProductSum(r)) {
+    at = readAtPermuted(e, r);
+  }
+  if (at.size() != r.axes.size()) return false;
   // What else the reader needs must exist before the reduction runs, or be moved there: stages between may not be read by it.
   for (size_t i = reductionIndex + 1; i < reader; ++i)
     if (readsOf(e).count(c->stages[i].out.get())) {
@@ -176,7 +215,7 @@ bool mergeEpilogue(Computation* c, size_t reductionIndex) {
   VarRef acc = makeVar("acc", {r.body->type.dtype, 1});
   Expr value = acc;
   Substitution toOwn;
-  for (size_t i = 0; i < e.axes.size(); ++i) toOwn[r.axes[i].var.get()] = e.axes[i].var;
+  for (size_t i = 0; i < e.axes.size(); ++i) toOwn[r.axes[i].var.get()] = e.axes[at[i]].var;
   if (r.epilogue) {
     Substitution map = toOwn;
     map[r.acc.get()] = acc;
@@ -280,8 +319,10 @@ int64_t sharedAxes(const Computation& c) {
   return static_cast<int64_t>(shared);
 }
 
-std::vector<Computation> cutKernels(const Computation& c) {
-  if (c.raw || c.stages.size() < 2) return {c};
+std::vector<Computation> cutKernels(const Computation& computation) {
+  if (computation.raw || computation.stages.size() < 2) return {computation};
+  Computation c = computation;
+  gatherChains(&c.stages);
   constexpr int64_t kMaxLocalElements =
       16 << 10;  // of a temporary inside the shared loops: it must stay in the first caches
   auto fits = [&](const std::vector<Stage>& stages) {
@@ -305,7 +346,14 @@ std::vector<Computation> cutKernels(const Computation& c) {
     return shared > 0 ? (rows > 1 || whole <= (64 << 10)) : whole <= 4096;
   };
   std::vector<std::vector<Stage>> groups;
-  for (const Stage& s : c.stages) {
+  for (size_t i = 0; i < c.stages.size(); ++i) {
+    const Stage& s = c.stages[i];
+    if (size_t end = chainEnd(c, i); end > i) {
+      groups.emplace_back(c.stages.begin() + static_cast<long>(i), c.stages.begin() + static_cast<long>(end));
+      storeRepeated(&groups.back(), c.outputs);
+      i = end - 1;
+      continue;
+    }
     if (!groups.empty()) {
       std::vector<Stage> joined = groups.back();
       joined.push_back(s);
@@ -316,7 +364,7 @@ std::vector<Computation> cutKernels(const Computation& c) {
     }
     groups.push_back({s});
   }
-  if (groups.size() == 1) return {c};
+  if (groups.size() == 1 && groups[0].size() == c.stages.size()) return {c};
   std::vector<Computation> kernels;
   for (size_t g = 0; g < groups.size(); ++g) {
     Computation k;
