@@ -61,11 +61,14 @@ Result<std::shared_ptr<const Evaluator::Compiled>> Evaluator::compile(const loop
     return it->second;
   };
   loop::Computation fused = computation;
+  std::vector<loop::BufferRef> inputs = computation.inputs;
   if (!computation.raw) {
-    schedule::writeWholeBytes(&fused);
+    for (const schedule::WholeBytes& w : schedule::writeWholeBytes(&fused))
+      std::replace(inputs.begin(), inputs.end(), w.from, w.to);
     fused = schedule::fuseStages(fused);
   }
-  for (const loop::BufferRef& b : fused.inputs) numberOf(b);
+  // Those that nobody reads keep their numbers.
+  for (const loop::BufferRef& b : inputs) numberOf(b);
   for (const loop::BufferRef& b : fused.outputs) numberOf(b);
   auto addCall = [&](const loop::Function& f, std::vector<size_t> buffers) -> Status {
     LOCUTION_ASSIGN_OR_RETURN(codegen::KernelCode code, host_.compile(f));

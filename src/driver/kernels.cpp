@@ -22,7 +22,10 @@ loop::Function rawFunction(const loop::Computation& c) {
   f.params = c.inputs;
   f.params.insert(f.params.end(), c.outputs.begin(), c.outputs.end());
   f.outputCount = c.outputs.size();
-  f.body = loop::simplify(c.raw);
+  f.body = loop::simplify(loop::vectorise(loop::simplify(c.raw)));
+  if (const auto* outer = loop::as<loop::For>(f.body); outer && outer->loop == loop::LoopKind::Parallel) {
+    LOCUTION_CHECK(loop::isConstInt(outer->extent, &f.parallelExtent)) << c.name;
+  }
   return f;
 }
 

@@ -36,7 +36,9 @@ Access accessOf(const Stage& s, const Buffer& buffer, const std::vector<Expr>& i
 
 const Load* loadOf(const Expr& side) {
   const auto* c = as<Cast>(side);
-  return as<Load>(c ? c->value : side);
+  const Expr& value = c ? c->value : side;
+  const auto* guarded = as<Select>(value);
+  return as<Load>(guarded ? guarded->yes : value);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Every kernel that the baseline schedules means the same as its naive loops.
+// Every kernel that a scheduler schedules means the same as its naive loops.
 #include <gtest/gtest.h>
 
 #include "generator/schedule_check.h"
@@ -9,7 +9,7 @@ namespace {
 using namespace test;  // NOLINT: helpers
 
 void expectSame(const Computation& whole, const TargetSpec& target) {
-  test::expectSame(whole, target, *makeBaseline());
+  for (const std::string& name : schedulerNames()) test::expectSame(whole, target, **makeScheduler(name));
 }
 
 Computation matmul(int64_t m, int64_t n, int64_t k, bool constantB, bool transposed, bool bias) {
@@ -45,6 +45,20 @@ TEST(Baseline, MatmulsOfAnyExtent) {
         for (int64_t k : {1, 5, 8})
           for (int variant = 0; variant < 8; ++variant)
             expectSame(matmul(m, n, k, variant & 1, variant & 2, variant & 4), target);
+}
+
+// Caches so small that rows, columns and the reduction are all cut, with tails everywhere.
+TEST(Analytic, BlockedMatmuls) {
+  for (TargetSpec target : {wide(), narrow()})
+    for (int threads : {1, 2})
+      for (int64_t m : {30, 200, 401})
+        for (int64_t n : {77, 131})
+          for (int64_t k : {300, 517}) {
+            target.l1Bytes = 2048;
+            target.l2Bytes = 24 << 10;
+            target.threads = threads;
+            test::expectSame(matmul(m, n, k, true, false, true), target, *makeAnalytic());
+          }
 }
 
 TEST(Baseline, ConvolutionChannelsLastWithPaddingAndGroups) {

@@ -43,6 +43,10 @@ void PlanWriter::mark(Primitive primitive, std::vector<std::string> loops) {
 
 void PlanWriter::pack(int64_t operand) { plan_->steps.push_back({Primitive::Pack, stage_, {}, operand, Tail::Peel}); }
 
+void PlanWriter::prefetch(int64_t operand) {
+  plan_->steps.push_back({Primitive::Prefetch, stage_, {}, operand, Tail::Peel});
+}
+
 void PlanWriter::parallel(size_t count) {
   if (count == 0) return;
   std::string whole = fuse({order_.begin(), order_.begin() + static_cast<long>(count)});

@@ -29,4 +29,7 @@ bool planContraction(const StageQuestion& question, schedule::Plan* plan);
 /// A whole kernel that is a chain of products (attention), strip by strip of rows. False: not such a kernel.
 bool planChain(const loop::Computation& kernel, const TargetSpec& target, schedule::Plan* plan);
 
+/// Convolutions that minimal filtering makes faster, by a model of cycles and traffic. False: not such a stage, or no gain.
+bool planWinograd(const StageQuestion& question, schedule::Plan* plan);
+
 }  // namespace locution::generator

@@ -115,6 +115,10 @@ Expr call(const std::string& intrinsic, std::vector<Expr> args) {
   LOCUTION_CHECK(facts && facts->arity == static_cast<int>(args.size()))
       << "no intrinsic " << intrinsic << " of that arity";
   LOCUTION_CHECK(facts->id != Intrinsic::I_bitcast) << "use bitcast()";
+  if (facts->id == Intrinsic::I_prefetch) {
+    LOCUTION_CHECK(as<Load>(args[0]) && args[0]->type.lanes == 1) << "prefetch takes a scalar load";
+    return std::make_shared<Call>(intrinsic, args[0]->type, std::move(args));
+  }
   int lanes = 1;
   for (const Expr& a : args) {
     LOCUTION_CHECK(a->type.dtype == args[0]->type.dtype) << intrinsic << " of unequal types";

@@ -238,6 +238,8 @@ Word evalIntrinsic(Intrinsic id, DType type, DType result, const Word* args) {
       if (isFloat(type)) return wordOf(std::fabs(x.f));
       return isSignedInt(type) && x.i < 0 ? wordOf(wrapInt(type, static_cast<int64_t>(-static_cast<uint64_t>(x.i))))
                                           : x;
+    case Intrinsic::I_prefetch:
+      return {};
     case Intrinsic::I_isnan:
       return wordOf(int64_t{std::isnan(x.f)});
     case Intrinsic::I_isinf:

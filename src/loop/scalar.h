@@ -66,7 +66,7 @@ enum class Intrinsic : uint8_t {
 #include "loop/intrinsics.inc"
 #undef INTRINSIC
 };
-enum class IntrinsicGroup : uint8_t { Cheap, Vector, Table };
+enum class IntrinsicGroup : uint8_t { Cheap, Vector, Table, Hint };
 struct IntrinsicFacts {
   Intrinsic id;
   std::string_view name;

@@ -166,7 +166,7 @@ class Verifier {
         break;
     }
     bool integers = facts->id == Intrinsic::I_not || facts->id == Intrinsic::I_popcount;
-    bool any = facts->id == Intrinsic::I_abs || facts->id == Intrinsic::I_bitcast;
+    bool any = facts->id == Intrinsic::I_prefetch || facts->id == Intrinsic::I_abs || facts->id == Intrinsic::I_bitcast;
     if (!any && integers == isFloat(in.dtype)) return fail("argument of the wrong kind", e);
     return e->type == wanted ? Status::ok() : fail("call of another type", e);
   }

@@ -5,6 +5,7 @@
 #include "loop/passes.h"
 #include "schedule/chain.h"
 #include "schedule/nest.h"
+#include "schedule/winograd.h"
 
 namespace locution::schedule {
 
@@ -82,13 +83,23 @@ class VectorElements : public Mutator {
   std::unordered_map<const Buffer*, BufferRef> map_;
 };
 
-// The Load that is operand `k` of the product that a stage sums, through a cast; null when there is none.
-const Load* operandLoad(const Stage& stage, int64_t k) {
+Expr withoutCast(const Expr& e) {
+  const auto* c = as<Cast>(e);
+  return c ? c->value : e;
+}
+
+// Operand `k` of the product that a stage sums, without a cast; null when there is none.
+Expr operandExpr(const Stage& stage, int64_t k) {
   const auto* product = as<Binary>(stage.body);
   if (!product || product->op != BinaryOp::Mul || k < 0 || k > 1) return nullptr;
-  Expr side = k == 0 ? product->a : product->b;
-  if (const auto* c = as<Cast>(side)) side = c->value;
-  return as<Load>(side);
+  return withoutCast(k == 0 ? product->a : product->b);
+}
+
+// Its Load: the operand itself, or what a guard (padding) chooses.
+const Load* operandLoad(const Stage& stage, int64_t k) {
+  Expr e = operandExpr(stage, k);
+  if (const auto* guarded = as<Select>(e)) return as<Load>(guarded->yes);
+  return as<Load>(e);
 }
 
 // A stage's first row in the strip that is open, among the values of an Env.
@@ -99,6 +110,13 @@ class Applier {
   Applier(const Computation& c, const Plan& plan) : c_(c), plan_(plan) {}
 
   std::variant<Lowered, ApplyError> run() {
+    if (isWinograd(plan_)) {
+      auto lowered = applyWinograd(c_, plan_);
+      auto* made = std::get_if<Lowered>(&lowered);
+      if (!made) return lowered;
+      operands_ = std::move(made->packs);
+      return finish(made->function.body);
+    }
     stages_ = c_.stages;
     if (auto illegal = shareAxes()) return ApplyError{*illegal};
     for (size_t i = 0; i < plan_.steps.size(); ++i)
@@ -122,9 +140,15 @@ class Applier {
     if (s.primitive == Primitive::Pack) {
       const Load* operand = operandLoad(stages_[k], s.factor);
       if (!operand) return Illegal::NoProduct;
-      if (strip_ > 0 && dependsOnAny(operand, stages_[k], "i" + std::to_string(sharedAt_[k].back())))
+      if (strip_ > 0 &&
+          dependsOn(operandExpr(stages_[k], s.factor), stages_[k], "i" + std::to_string(sharedAt_[k].back())))
         return Illegal::PackStrip;
       if (!packs_.insert({k, s.factor}).second) return Illegal::PackTwice;
+      return std::nullopt;
+    }
+    if (s.primitive == Primitive::Prefetch) {
+      if (!packs_.count({k, s.factor})) return Illegal::NotPacked;
+      prefetched_[k] = s.factor;
       return std::nullopt;
     }
     if (s.primitive == Primitive::Parallel && (sharedNest_ && shared_ > 0)) return Illegal::ParallelNotOutermost;
@@ -331,8 +355,68 @@ class Applier {
     return nest.open(outer, env, false, [&](const Env& e) { return buildTile(index, rest, e); });
   }
 
-  // Accumulators of one tile: set to the identity, combined over the reduction, finished and stored.
+  // A tile's loops from the first reduction on. Serial loops over the output among them make it a block of register tiles, whose
+  // accumulators lie in memory between the passes of the reductions outside them.
   Stmt buildTile(size_t index, const std::vector<std::string>& rest, const Env& env) {
+    const Nest& nest = nests_[index];
+    size_t inner = 0;
+    bool isPartial = false;
+    for (size_t i = 0; i < rest.size(); ++i) {
+      const Loop& l = loopOf(nest, rest[i]);
+      if (!l.reduce && l.kind == LoopKind::Serial) inner = i + 1;
+      isPartial |= l.partial || (l.reduce && l.kind == LoopKind::Vector);
+    }
+    auto hasReduction = [&](size_t from, size_t to) {
+      for (size_t i = from; i < to; ++i)
+        if (loopOf(nest, rest[i]).reduce) return true;
+      return false;
+    };
+    if (inner == 0 || isPartial || !hasReduction(inner, rest.size()))
+      return buildRegisterTile(index, rest, env, nullptr);
+    const Stage& s = stages_[index];
+    std::vector<std::string> outside(rest.begin(), rest.begin() + static_cast<long>(inner));
+    std::vector<std::string> within(rest.begin() + static_cast<long>(inner), rest.end());
+    std::vector<std::string> outer, tile;
+    for (const std::string& name : outside)
+      if (!loopOf(nest, name).reduce) outer.push_back(name);
+    for (const std::string& name : within)
+      if (!loopOf(nest, name).reduce) tile.push_back(name);
+    std::vector<std::string> names = outer;
+    names.insert(names.end(), tile.begin(), tile.end());
+    std::stable_partition(names.begin(), names.end(),
+                          [&](const std::string& n) { return loopOf(nest, n).kind != LoopKind::Vector; });
+    std::vector<int64_t> dims;
+    for (const std::string& name : names) dims.push_back(nest.extentOf(name, env));
+    Block whole;
+    whole.buffer = makeBuffer("block", {s.body->type.dtype, 1}, dims, Scope::Stack);
+    whole.loops = names;
+    auto overTiles = [&](const Inside& inside) {
+      return nest.open(outer, env, false, [&](const Env& e) { return nest.open(tile, e, true, inside); });
+    };
+    Stmt init = overTiles(
+        [&](const Env& e) { return store(whole.buffer, whole.at(e), identity(s.combiner, s.body->type.dtype)); });
+    Stmt update =
+        nest.openBlock(outside, env, [&](const Env& e) { return buildRegisterTile(index, within, e, &whole); });
+    Stmt done = overTiles([&](const Env& e) { return finishStore(s, e, load(whole.buffer, whole.at(e))); });
+    return allocate(whole.buffer, block({init, update, done}));
+  }
+
+  struct Block {
+    BufferRef buffer;
+    std::vector<std::string> loops;
+    std::vector<Expr> at(const Env& e) const {
+      std::vector<Expr> indices;
+      for (const std::string& name : loops) indices.push_back(e.value.at(name));
+      return indices;
+    }
+  };
+
+  static const Loop& loopOf(const Nest& nest, const std::string& name) {
+    return *std::find_if(nest.order().begin(), nest.order().end(), [&](const Loop& l) { return l.name == name; });
+  }
+
+  // Accumulators of one tile: set to the identity, combined over the reduction, finished and stored (or added to the block's).
+  Stmt buildRegisterTile(size_t index, const std::vector<std::string>& rest, const Env& env, const Block* whole) {
     const Stage& s = stages_[index];
     const Nest& nest = nests_[index];
     std::vector<Loop> tile, partial;
@@ -366,17 +450,83 @@ class Applier {
     Stmt init = nest.open(accNames, env, true,
                           [&](const Env& e) { return store(acc, at(e), identity(s.combiner, element.dtype)); });
     BinaryOp op = combinerOp(s.combiner);
-    Stmt update = nest.openReduction(rest, env, [&](const Env& e) {
+    Inside combine = [&](const Env& e) {
       Expr body = packedBody(index, e);
       for (const auto& g : e.guards)
         if (guardMatters(index, nest, g.first)) body = select(g.second, body, identity(s.combiner, element.dtype));
       return store(acc, at(e), binary(op, load(acc, at(e)), body));
-    });
+    };
+    Stmt update = openFetching(index, rest, env, combine);
     Stmt done = nest.open(tileNames, env, true, [&](const Env& e) {
       Expr value = combinePartials(nest, acc, accLoops, dims, e, op);
+      if (whole) return store(whole->buffer, whole->at(e), binary(op, load(whole->buffer, whole->at(e)), value));
       return finishStore(s, e, value);
     });
     return allocate(acc, block({init, update, done}));
+  }
+
+  // The reduction's loops, with a fetch ahead in each iteration of the innermost serial one: the iterations of all tiles that read one
+  // pass of the packed operand share the next pass out among them.
+  Stmt openFetching(size_t index, const std::vector<std::string>& rest, const Env& env, const Inside& combine) {
+    const Nest& nest = nests_[index];
+    auto found = prefetched_.find(index);
+    size_t split = 0;
+    for (size_t i = 0; i < rest.size(); ++i) {
+      const Loop& l = loopOf(nest, rest[i]);
+      if (l.reduce && l.kind == LoopKind::Serial) split = i + 1;
+    }
+    if (found == prefetched_.end() || split == 0) return nest.openReduction(rest, env, combine);
+    const std::vector<std::string> outer(rest.begin(), rest.begin() + static_cast<long>(split));
+    const std::vector<std::string> inner(rest.begin() + static_cast<long>(split), rest.end());
+    const Packed& p = packedOperand(index, found->second);
+    auto isPart = [&](const std::string& atom) {
+      return std::find(p.atoms.begin(), p.atoms.end(), atom) != p.atoms.end();
+    };
+    // Loops outside the tile: those that choose the pass, then those that repeat it.
+    std::vector<std::string> repeats, inTile;
+    for (const std::string& name : rest)
+      for (const std::string& atom : nest.atomsOf(name)) inTile.push_back(atom);
+    auto isInTile = [&](const std::string& a) { return std::find(inTile.begin(), inTile.end(), a) != inTile.end(); };
+    for (const std::string& atom : nest.atoms()) {
+      if (isInTile(atom)) continue;
+      if (isPart(atom)) {
+        repeats.clear();
+      } else {
+        repeats.push_back(atom);
+      }
+    }
+    int64_t pass = 1, turns = 1;
+    for (const std::string& atom : p.atoms)
+      if (isInTile(atom)) pass *= nest.extentOf(atom, {});
+    for (const std::string& name : repeats) turns *= nest.extentOf(name, {});
+    std::vector<std::string> counted;
+    for (const std::string& name : outer)
+      if (loopOf(nest, name).kind == LoopKind::Serial) {
+        counted.push_back(name);
+        turns *= nest.extentOf(name, {});
+      }
+    const int64_t lineElements =
+        std::max<int64_t>(1, 64 / std::max<int64_t>(1, dtypeBytes(p.buffer->element.dtype, 1)));
+    const int64_t stride = (pass + turns - 1) / turns, lines = (stride + lineElements - 1) / lineElements;
+    // A stream that is used up as fast as it comes is the hardware's to follow.
+    constexpr int64_t kMostLines = 2;
+    if (lines > kMostLines) return nest.openReduction(rest, env, combine);
+    return nest.openReduction(outer, env, [&](const Env& e) {
+      Expr turn = loop::index(0);
+      for (const auto* list : {&repeats, &counted})
+        for (const std::string& name : *list) turn = turn * nest.extentOf(name, {}) + e.value.at(name);
+      Stmt body = nest.openReduction(inner, e, combine);
+      for (int64_t line = 0; line < lines; ++line) {
+        std::vector<Expr> indices;
+        for (size_t i = 0; i < p.atoms.size(); ++i)
+          indices.push_back(isInTile(p.atoms[i]) ? loop::index(0)
+                                                 : floorDiv(e.value.at(p.atoms[i]), loop::index(p.repeats[i])));
+        indices.back() = indices.back() + turn * stride + loop::index(pass + line * lineElements);
+        body =
+            letStmt(makeVar("ahead", {p.buffer->element.dtype, 1}), call("prefetch", {load(p.buffer, indices)}), body);
+      }
+      return body;
+    });
   }
 
   // Accumulators of partial reduction loops, combined in pairs, lanes last.
@@ -431,7 +581,7 @@ class Applier {
     });
   }
 
-  // Which axes an operand's indices depend on.
+  // Which axes an expression depends on.
   static bool dependsOn(const Expr& e, const Stage& s, const std::string& axis) {
     size_t i = std::stoul(axis.substr(1));
     return usesVar(e, (axis[0] == 'i' ? s.axes[i] : s.reduce[i]).var.get());
@@ -446,8 +596,7 @@ class Applier {
     for (int64_t k = 0; k < 2; ++k) {
       const Load* l = operandLoad(s, k);
       if (!l) return true;
-      bool uses = false;
-      for (const Expr& i : l->indices) uses |= dependsOn(i, s, axis);
+      bool uses = dependsOn(operandExpr(s, k), s, axis);
       if (uses && !packs_.count({index, k})) return true;
       anyPacked |= uses;
     }
@@ -461,19 +610,58 @@ class Applier {
     Expr sides[2] = {product ? product->a : nullptr, product ? product->b : nullptr};
     bool changed = false;
     for (int64_t k = 0; k < 2; ++k) {
-      if (!packs_.count({index, k})) continue;
-      const Packed& p = packedOperand(index, k);
-      std::vector<Expr> indices;
-      for (size_t i = 0; i < p.atoms.size(); ++i) {
-        Expr at = env.value.at(p.atoms[i]);
-        indices.push_back(p.repeats[i] == 1 ? at : floorDiv(at, loop::index(p.repeats[i])));
+      Expr value;
+      if (packs_.count({index, k})) {
+        const Packed& p = packedOperand(index, k);
+        std::vector<Expr> indices;
+        for (size_t i = 0; i < p.atoms.size(); ++i) {
+          Expr at = env.value.at(p.atoms[i]);
+          indices.push_back(p.repeats[i] == 1 ? at : floorDiv(at, loop::index(p.repeats[i])));
+        }
+        value = load(p.buffer, std::move(indices));
+      } else if (product) {
+        value = paddedLoad(index, k, withoutCast(sides[k]));
       }
-      Expr value = load(p.buffer, std::move(indices));
-      if (const auto* c = as<Cast>(k == 0 ? product->a : product->b)) value = cast(c->type.dtype, value);
+      if (!value) continue;
+      if (const auto* c = as<Cast>(sides[k])) value = cast(c->type.dtype, value);
       sides[k] = value;
       changed = true;
     }
     return changed ? sides[0] * sides[1] : body;
+  }
+
+  // A guarded operand reads a row of padding where the guard fails, at the place of the row that the innermost index names: code
+  // then chooses between two addresses, outside the innermost loops, and has no branch. Null: nothing to change.
+  Expr paddedLoad(size_t index, int64_t k, const Expr& operand) {
+    const auto* guarded = as<Select>(operand);
+    const auto* l = guarded ? as<Load>(guarded->yes) : nullptr;
+    if (!l || as<Load>(guarded->no)) return nullptr;
+    const Stage& s = stages_[index];
+    Ranges ranges;
+    for (const Axis& a : s.axes) ranges[a.var.get()] = {0, std::max<int64_t>(0, a.extent - 1)};
+    for (const Axis& a : s.reduce) ranges[a.var.get()] = {0, std::max<int64_t>(0, a.extent - 1)};
+    int64_t extent = 0;
+    Range range;
+    if (!isConstInt(l->buffer->dims.back(), &extent) || !bounds(operandLoad(s, k)->indices.back(), ranges, &range) ||
+        range.min < 0 || range.max >= extent)
+      return nullptr;
+    BufferRef& row = paddings_[{index, k}];
+    if (!row) {
+      PackedOperand p;
+      const Load* other = operandLoad(s, 1 - k);
+      p.source = other ? other->buffer : l->buffer;
+      row = p.packed = makeBuffer("padding", l->buffer->element, {extent});
+      Stage fill;
+      fill.out = row;
+      fill.axes = {{makeVar("c"), extent}};
+      fill.body = guarded->no;
+      p.computation.name = "padding";
+      p.computation.inputs = {p.source};
+      p.computation.outputs = {row};
+      p.computation.stages = {fill};
+      operands_.push_back(std::move(p));
+    }
+    return select(guarded->condition, guarded->yes, load(row, {l->indices.back()}));
   }
 
   struct Packed {
@@ -505,24 +693,24 @@ class Applier {
     if (found != packed_.end()) return found->second;
     const Stage& s = stages_[index];
     const Nest& nest = nests_[index];
-    const Load* l = operandLoad(s, k);
+    Expr l = operandExpr(s, k);
+    const BufferRef source = operandLoad(s, k)->buffer;
     Packed p;
     std::vector<Axis> axes;
     std::vector<int64_t> dims;
     std::map<std::string, Expr> values;
     for (size_t i : sharedAt_[index]) {
       std::string name = "i" + std::to_string(i);
-      if (!dependsOnAny(l, s, name)) continue;
+      if (!dependsOn(l, s, name)) continue;
       p.atoms.push_back(name);
-      p.repeats.push_back(repeatsOf(l, s.axes[i]));
+      p.repeats.push_back(repeatsOf(operandLoad(s, k), s.axes[i]));
       axes.push_back({makeVar(name), s.axes[i].extent / p.repeats.back()});
       dims.push_back(axes.back().extent);
       values[name] = p.repeats.back() == 1 ? Expr(axes.back().var) : Expr(axes.back().var) * p.repeats.back();
     }
     for (const std::string& atom : nest.atoms()) {
       bool needed = false;
-      for (const Expr& i : l->indices)
-        for (const std::string& root : rootsOf(nest, atom)) needed |= dependsOn(i, s, root);
+      for (const std::string& root : rootsOf(nest, atom)) needed |= dependsOn(l, s, root);
       if (!needed) continue;
       p.atoms.push_back(atom);
       p.repeats.push_back(1);
@@ -533,22 +721,20 @@ class Applier {
     std::vector<Expr> guards;
     Substitution map;
     for (size_t i = 0; i < s.axes.size(); ++i)
-      if (dependsOnAny(l, s, "i" + std::to_string(i)))
+      if (dependsOn(l, s, "i" + std::to_string(i)))
         map[s.axes[i].var.get()] = nest.rebuild("i" + std::to_string(i), values, &guards);
     for (size_t i = 0; i < s.reduce.size(); ++i)
-      if (dependsOnAny(l, s, "r" + std::to_string(i)))
+      if (dependsOn(l, s, "r" + std::to_string(i)))
         map[s.reduce[i].var.get()] = nest.rebuild("r" + std::to_string(i), values, &guards);
-    std::vector<Expr> indices;
-    for (const Expr& i : l->indices) indices.push_back(substitute(i, map));
-    DType dtype = l->buffer->element.dtype;
-    Expr value = load(l->buffer, std::move(indices));
+    DType dtype = source->element.dtype;
+    Expr value = substitute(l, map);
     for (const Expr& g : guards) value = select(g, value, constant(dtype, 0));
-    p.buffer = makeBuffer(l->buffer->name + ".packed", {dtype, 1}, dims);
+    p.buffer = makeBuffer(source->name + ".packed", {dtype, 1}, dims);
     PackedOperand operand;
-    operand.source = l->buffer;
+    operand.source = source;
     operand.packed = p.buffer;
     operand.computation.name = "pack";
-    operand.computation.inputs = {l->buffer};
+    operand.computation.inputs = {source};
     operand.computation.outputs = {p.buffer};
     Stage stage;
     stage.out = p.buffer;
@@ -557,12 +743,6 @@ class Applier {
     operand.computation.stages = {stage};
     operands_.push_back(std::move(operand));
     return packed_[{index, k}] = std::move(p);
-  }
-
-  static bool dependsOnAny(const Load* l, const Stage& s, const std::string& axis) {
-    for (const Expr& i : l->indices)
-      if (dependsOn(i, s, axis)) return true;
-    return false;
   }
 
   // A fused-then-split loop has several roots; what is not fused has one.
@@ -611,7 +791,9 @@ class Applier {
   std::vector<Nest> nests_;
   std::vector<BufferRef> temporaries_;
   std::set<std::pair<size_t, int64_t>> packs_;
+  std::map<size_t, int64_t> prefetched_;  ///< operand by stage
   std::map<std::pair<size_t, int64_t>, Packed> packed_;
+  std::map<std::pair<size_t, int64_t>, BufferRef> paddings_;
   std::vector<PackedOperand> operands_;
 };
 

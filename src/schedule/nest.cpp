@@ -124,8 +124,12 @@ std::optional<Illegal> Nest::check() const {
     expandAtoms(name, &parts);
     return std::find(seen.begin(), seen.end(), parts[0]);
   };
-  for (const Split& s : splits_)
+  for (const Split& s : splits_) {
     if (place(s.outer) > place(s.inner)) return Illegal::InnerBeforeOuter;
+    const Loop* inner = find(s.inner);
+    if (s.tail == Tail::Clamp && !(inner && inner->kind == LoopKind::Serial && !inner->reduce))
+      return Illegal::ClampedNotSerial;
+  }
   for (size_t i = 0; i < order_.size(); ++i) {
     if (order_[i].kind == LoopKind::Vector) {
       if (i + 1 != order_.size()) return Illegal::VectorNotInnermost;
@@ -168,7 +172,7 @@ Stmt Nest::bind(const std::string& name, const Expr& value, Env env, bool branch
       env.guards.emplace_back(s->parent, loop::lt(parent, loop::index(whole)));
     return bind(s->parent, parent, std::move(env), branch, inside);
   }
-  if (rest == 0 || !branch) return inside(env);
+  if (rest == 0 || !branch || s->tail == Tail::Clamp) return inside(env);
   // An incomplete last tile: two versions of what is inside, chosen by a branch that costs nothing beside a tile's work.
   Env full = env, last = std::move(env);
   full.extent[s->inner] = s->factor;
@@ -206,7 +210,10 @@ Stmt Nest::openFrom(const std::vector<std::string>& names, size_t k, const Env& 
   bool branch = !inTile && !loop.reduce;
   if (count == 1 && loop.kind != LoopKind::Parallel) return bind(loop.name, loop::index(0), env, branch, next);
   loop::VarRef var = loop::makeVar(loop.name);
-  return loop::forLoop(var, loop::index(0), loop::index(count), loop.kind, bind(loop.name, var, env, branch, next));
+  Expr end = loop::index(count);
+  if (s && s->inner == loop.name && s->tail == Tail::Clamp && extentOf(s->parent, env) % s->factor != 0)
+    end = loop::minOf(end, loop::index(extentOf(s->parent, env)) - env.value.at(s->outer) * s->factor);
+  return loop::forLoop(var, loop::index(0), end, loop.kind, bind(loop.name, var, env, branch, next));
 }
 
 Stmt Nest::open(const std::vector<std::string>& names, const Env& env, bool inTile, const Inside& inside) const {
@@ -215,6 +222,10 @@ Stmt Nest::open(const std::vector<std::string>& names, const Env& env, bool inTi
 
 Stmt Nest::openReduction(const std::vector<std::string>& names, const Env& env, const Inside& inside) const {
   return openFrom(names, 0, env, true, true, inside);
+}
+
+Stmt Nest::openBlock(const std::vector<std::string>& names, const Env& env, const Inside& inside) const {
+  return openFrom(names, 0, env, false, true, inside);
 }
 
 void Nest::expandAtoms(const std::string& name, std::vector<std::string>* out) const {
@@ -227,6 +238,12 @@ void Nest::expandAtoms(const std::string& name, std::vector<std::string>* out) c
   } else {
     out->push_back(name);
   }
+}
+
+std::vector<std::string> Nest::atomsOf(const std::string& name) const {
+  std::vector<std::string> out;
+  expandAtoms(name, &out);
+  return out;
 }
 
 std::vector<std::string> Nest::atoms() const {

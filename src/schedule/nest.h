@@ -49,8 +49,12 @@ class Nest {
   /// The same for any mix of reduction and tile loops: a reduction's incomplete tile follows its complete ones.
   loop::Stmt openReduction(const std::vector<std::string>& names, const Env& env, const Inside& inside) const;
 
+  /// The same for a block whose register tiles accumulate elsewhere: incomplete tiles branch, as before a reduction.
+  loop::Stmt openBlock(const std::vector<std::string>& names, const Env& env, const Inside& inside) const;
+
   /// Leaf loops taken apart at fusions, in order: what a packed operand is indexed by.
   std::vector<std::string> atoms() const;
+  std::vector<std::string> atomsOf(const std::string& name) const;
   /// The axis that a loop came from; for a fused loop the first.
   std::string rootOf(const std::string& name) const { return roots(name)[0]; }
   /// All axes that a loop came from: several where fused loops were split.

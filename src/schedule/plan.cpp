@@ -15,7 +15,8 @@ constexpr std::string_view kNames[] = {
 };
 
 bool takesFactor(Primitive p) {
-  return p == Primitive::Split || p == Primitive::Pack || p == Primitive::Share || p == Primitive::Strip;
+  return p == Primitive::Split || p == Primitive::Pack || p == Primitive::Share || p == Primitive::Strip ||
+         p == Primitive::Prefetch || p == Primitive::Winograd;
 }
 
 }  // namespace
@@ -28,7 +29,8 @@ std::string Plan::str() const {
     if (s.primitive != Primitive::Share) out += s.stage < 0 ? " shared" : " s" + std::to_string(s.stage);
     for (const std::string& loop : s.loops) out += " " + loop;
     if (takesFactor(s.primitive)) out += " " + std::to_string(s.factor);
-    if (s.primitive == Primitive::Split) out += s.tail == Tail::Mask ? " mask" : " peel";
+    if (s.primitive == Primitive::Split)
+      out += s.tail == Tail::Mask ? " mask" : s.tail == Tail::Clamp ? " clamp" : " peel";
   }
   return out;
 }
@@ -61,9 +63,10 @@ Result<Plan> parsePlan(std::string_view text) {
     }
     size_t end = words.size();
     if (step.primitive == Primitive::Split) {
-      if (end <= next || (words[end - 1] != "peel" && words[end - 1] != "mask"))
-        return Status::error("'" + part + "': a split ends with peel or mask");
-      step.tail = words[--end] == "mask" ? Tail::Mask : Tail::Peel;
+      if (end <= next || (words[end - 1] != "peel" && words[end - 1] != "mask" && words[end - 1] != "clamp"))
+        return Status::error("'" + part + "': a split ends with peel, mask or clamp");
+      --end;
+      step.tail = words[end] == "mask" ? Tail::Mask : words[end] == "clamp" ? Tail::Clamp : Tail::Peel;
     }
     if (takesFactor(step.primitive)) {
       if (end <= next || !number(words[end - 1], &step.factor))

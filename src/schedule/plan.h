@@ -20,15 +20,17 @@ enum class Primitive : uint8_t {
 
 /// What happens to the last, incomplete tile of a split.
 enum class Tail : uint8_t {
-  Peel,  ///< a copy of the body with smaller constant extents
-  Mask,  ///< full extents, stores and unpacked loads guarded
+  Peel,   ///< a copy of the body with smaller constant extents
+  Mask,   ///< full extents, stores and unpacked loads guarded
+  Clamp,  ///< the inner loop, serial and not divided further, ends where the axis does
 };
 
 struct Step {
   Primitive primitive;
   int32_t stage = 0;               ///< index into the Computation's stages; -1: the loops that all stages share
   std::vector<std::string> loops;  ///< what it applies to, in order
-  int64_t factor = 0;              ///< Split: the inner extent; Pack: the operand; Share: how many axes; Strip: rows
+  int64_t factor = 0;              ///< Split: the inner extent; Pack, Prefetch: the operand; Share: how many axes;
+                                   ///< Strip: rows; Winograd: outputs of a tile
   Tail tail = Tail::Peel;
   bool operator==(const Step&) const = default;
 };

@@ -95,6 +95,42 @@ int64_t rereads(const Stage& reader, const Stage& producer) {
   return count(reader.axes) * count(reader.reduce) / std::max<int64_t>(1, count(producer.axes));
 }
 
+// A padded view: a load where the condition holds, else a constant.
+const Load* guardedLoad(const Expr& e, Expr* condition) {
+  const auto* s = as<Select>(e);
+  const auto* l = s ? as<Load>(s->yes) : nullptr;
+  if (!l || l->mask || (s->no->kind != ExprKind::IntImm && s->no->kind != ExprKind::FloatImm)) return nullptr;
+  *condition = s->condition;
+  return l;
+}
+
+// A padded operand is read where it lies when the guard asks for neither the reader's vector axis nor its innermost reduction: then
+// it is decided once for a whole run of loads.
+bool guardStaysOutside(const Stage& producer, const Stage& reader) {
+  Expr condition;
+  const Load* l = guardedLoad(producer.body, &condition);
+  if (!l || producer.combiner != Combiner::None || producer.axes.empty()) return false;
+  // The innermost dim goes through as it is.
+  const Axis& last = producer.axes.back();
+  if (l->indices.empty() || l->indices.back().get() != last.var.get() || usesVar(condition, last.var.get()))
+    return false;
+  for (size_t i = 0; i + 1 < l->indices.size(); ++i)
+    if (usesVar(l->indices[i], last.var.get())) return false;
+  bool outside = true;
+  visit(reader.body, [&](const Expr& x) {
+    const auto* read = as<Load>(x);
+    if (read && read->buffer == producer.out)
+      for (size_t i = 0; i + 1 < read->indices.size(); ++i) {
+        outside = outside && !usesVar(read->indices[i], reader.axes.back().var.get());
+        // Channels innermost, or (depthwise) the windows are all that is reduced.
+        if (usesVar(read->indices.back(), reader.reduce.back().var.get()))
+          outside = outside && !usesVar(read->indices[i], reader.reduce.back().var.get());
+      }
+    return true;
+  });
+  return outside;
+}
+
 // A sum of variables and constants, each times a positive constant.
 bool isAffine(const Expr& e) {
   if (e->kind == ExprKind::Var || e->kind == ExprKind::IntImm) return true;
@@ -118,9 +154,10 @@ bool mayInline(const Computation& c, const Stage& producer, const Stage& reader,
     return false;
   bool inBody = readsBuffer(reader.body, producer.out.get());
   if (isProductSum(reader) && inBody) {
-    // Views only (permutations, slices, flattened or repeated dims): an operand of a product must stay a load.
+    // Views only (permutations, slices, flattened or repeated dims), and padding that is decided outside the innermost loops: an
+    // operand of a product must stay a load.
     const auto* l = as<Load>(producer.body);
-    return l && isPureMovement(producer) && affineIndices(*l);
+    return (l && isPureMovement(producer) && affineIndices(*l)) || (loads == 1 && guardStaysOutside(producer, reader));
   }
   int cost = sizeOf(producer.body);
   if (cost <= 6) return true;

@@ -26,6 +26,25 @@ llvm::Value* Emitter::emit(const loop::Expr& e) {
   return value;
 }
 
+// Sums and products of loop counters that start at zero or later: floor division is unsigned division there.
+bool Emitter::isNonNegative(const loop::Expr& e) const {
+  if (const auto* imm = loop::as<loop::IntImm>(e)) return imm->value >= 0;
+  if (const auto* var = loop::as<loop::Var>(e)) return nonNegative_.contains(var);
+  const auto* bin = loop::as<loop::Binary>(e);
+  if (!bin) return false;
+  switch (bin->op) {
+    case loop::BinaryOp::Add:
+    case loop::BinaryOp::Mul:
+    case loop::BinaryOp::FloorDiv:
+    case loop::BinaryOp::Min:
+      return isNonNegative(bin->a) && isNonNegative(bin->b);
+    case loop::BinaryOp::FloorMod:
+      return isNonNegative(bin->b);
+    default:
+      return false;
+  }
+}
+
 void Emitter::forgetTo(size_t mark) {
   while (memoLog_.size() > mark) {
     memo_.erase(memoLog_.back());
@@ -47,6 +66,10 @@ llvm::Value* Emitter::emitNew(const loop::Expr& e) {
       bool isOrder = bin.op == loop::BinaryOp::Lt || bin.op == loop::BinaryOp::Le;
       if (isOrder && type == DType::I64 && e->type.lanes > 1) return emitLaneCompare(bin);
       llvm::Value* a = splat(emit(bin.a), e->type.lanes);
+      int64_t divisor = 0;
+      if (bin.op == loop::BinaryOp::FloorDiv && e->type == loop::Type{DType::I64, 1} &&
+          loop::isConstInt(bin.b, &divisor) && divisor > 0 && isNonNegative(bin.a))
+        return b_.CreateUDiv(a, b_.getInt64(static_cast<uint64_t>(divisor)));
       return arith(bin.op, type, a, splat(emit(bin.b), e->type.lanes));
     }
     case loop::ExprKind::Select:
@@ -94,6 +117,8 @@ llvm::Value* Emitter::emitSelect(const loop::Select& e) {
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(c); known && c->getType()->isIntegerTy(1)) {
     return splat(emit(known->isOne() ? e.yes : e.no), lanes);
   }
+  if (condition->type.lanes == 1)
+    if (llvm::Value* v = emitChosenLoad(e, c)) return v;
   // A load may lie outside its buffer where the condition doesn't choose it.
   if (condition->type.lanes == 1 && (readsMemory(e.yes) || readsMemory(e.no))) {
     return branch(

@@ -56,6 +56,28 @@ Emitter::Linear Emitter::linear(const loop::Expr& e) {
       if (a.isConstant()) return scaled(b, a.constant);
       return term(b_.CreateMul(materialise(a), materialise(b)));
     }
+    // a %% n = a - a // n * n: the two parts of an index that a fused loop was split into cancel where memory is contiguous.
+    int64_t divisor = 0;
+    if (bin->op == loop::BinaryOp::FloorMod && loop::isConstInt(bin->b, &divisor) && divisor > 0) {
+      loop::Expr& quotient = quotientOf_[bin];
+      if (!quotient) {
+        quotient = loop::floorDiv(bin->a, bin->b);
+        kept_.push_back(e);
+      }
+      return add(linear(bin->a), linear(quotient), -divisor);
+    }
+    if (bin->op == loop::BinaryOp::FloorDiv && loop::isConstInt(bin->b, &divisor) && divisor > 0) {
+      Linear a = linear(bin->a);
+      if (a.isConstant()) return term(emit(e));
+      // Equal quotients are one term, however often the expression was built.
+      for (const auto& q : quotients_)
+        if (q.divisor == divisor && q.block == b_.GetInsertBlock() && q.dividend.constant == a.constant &&
+            q.dividend.terms == a.terms)
+          return term(q.value);
+      llvm::Value* value = emit(e);
+      quotients_.push_back({a, divisor, b_.GetInsertBlock(), value});
+      return term(value);
+    }
   }
   return term(emit(e));
 }

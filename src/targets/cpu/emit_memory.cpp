@@ -1,5 +1,8 @@
 // Loads and stores: contiguous, strided, gathered, masked, of packed elements, and of register buffers.
+#include <llvm/IR/Intrinsics.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "loop/build.h"
 #include "targets/cpu/emitter.h"
@@ -8,6 +11,8 @@ namespace locution::targets::cpu {
 namespace {
 
 constexpr int64_t kMaxShuffledStep = 4;
+/// Of the widest vector.
+constexpr uint64_t kZeroBytes = 64;
 
 }  // namespace
 
@@ -87,6 +92,84 @@ llvm::Value* Emitter::emitLoad(const loop::Load& e) {
     v = b_.CreateInsertElement(v, loadOne(p, memory, b_.CreateGEP(memory, p.base, at)), static_cast<uint64_t>(i));
   }
   return fromMemory(v, type);
+}
+
+llvm::Value* Emitter::emitPrefetch(const loop::Call& e) {
+  const auto* l = loop::as<loop::Load>(e.args[0]);
+  if (!l) return fail("prefetch of something else than a load", e.type);
+  Place& p = place(l->buffer.get());
+  LaneIndex index = flatIndex(*l->buffer, l->indices);
+  if (!p.elements.empty() || index.general || isSubByte(l->buffer->element.dtype)) return zeroOf(e.type);
+  constexpr uint32_t kRead = 0, kSecondCache = 2, kData = 1;
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                     {address(p, memoryType(l->buffer->element.dtype), index.base), b_.getInt32(kRead),
+                      b_.getInt32(kSecondCache), b_.getInt32(kData)});
+  return zeroOf(e.type);
+}
+
+// A vector, or zeros from a constant of the kernel: again the address is chosen.
+llvm::Value* Emitter::emitLoadOrZero(const loop::Select& e, const loop::Load& yes, llvm::Value* condition) {
+  loop::Expr no = e.no;
+  if (const auto* wide = loop::as<loop::Broadcast>(no)) no = wide->value;
+  const auto* f = loop::as<loop::FloatImm>(no);
+  const auto* i = loop::as<loop::IntImm>(no);
+  const bool isZero = (f && f->value == 0 && !std::signbit(f->value)) || (i && i->value == 0);
+  DType type = yes.buffer->element.dtype;
+  int lanes = e.type.lanes;
+  if (!isZero || yes.mask || isSubByte(type) || yes.buffer->element.lanes > 1 || yes.type.lanes != lanes)
+    return nullptr;
+  Place& p = place(yes.buffer.get());
+  if (!p.elements.empty()) return nullptr;
+  LaneIndex x = flatIndex(*yes.buffer, yes.indices);
+  if (x.general || (lanes > 1 && x.step != 1)) return nullptr;
+  llvm::Type* memory = memoryType(type);
+  llvm::Type* whole = lanes == 1 ? memory : llvm::FixedVectorType::get(memory, static_cast<unsigned>(lanes));
+  if (!zeros_) {
+    auto* bytes = llvm::ArrayType::get(b_.getInt8Ty(), kZeroBytes);
+    zeros_ = new llvm::GlobalVariable(module_, bytes, true, llvm::GlobalValue::PrivateLinkage,
+                                      llvm::Constant::getNullValue(bytes), "zeros");
+    zeros_->setAlignment(llvm::Align(kZeroBytes));
+  }
+  if (module_.getDataLayout().getTypeStoreSize(whole) > kZeroBytes) return nullptr;
+  Place chosen = p;
+  chosen.base = b_.CreateSelect(condition, address(p, memory, x.base), zeros_);
+  chosen.scopes = nullptr;
+  return fromMemory(loadOne(chosen, whole, chosen.base), type);
+}
+
+// One of two loads: the address is chosen, nothing branches. What both indices have in common is added after the choice, so that the
+// choice can leave the loops that run over it. Null: not such loads.
+llvm::Value* Emitter::emitChosenLoad(const loop::Select& e, llvm::Value* condition) {
+  const auto* yes = loop::as<loop::Load>(e.yes);
+  const auto* no = loop::as<loop::Load>(e.no);
+  if (llvm::Value* v = yes && !no ? emitLoadOrZero(e, *yes, condition) : nullptr) return v;
+  if (!yes || !no || yes->mask || no->mask || yes->buffer == no->buffer || yes->type != no->type) return nullptr;
+  DType type = yes->buffer->element.dtype;
+  if (isSubByte(type) || yes->buffer->element != no->buffer->element || yes->buffer->element.lanes > 1) return nullptr;
+  Place& a = place(yes->buffer.get());
+  Place& b = place(no->buffer.get());
+  if (!a.elements.empty() || !b.elements.empty()) return nullptr;
+  LaneIndex x = flatIndex(*yes->buffer, yes->indices);
+  LaneIndex y = flatIndex(*no->buffer, no->indices);
+  int lanes = e.type.lanes;
+  if (x.general || y.general || x.step != y.step || (lanes > 1 && x.step != 0 && x.step != 1)) return nullptr;
+  Linear common;
+  common.constant = y.base.constant;
+  for (const auto& t : y.base.terms)
+    if (std::find(x.base.terms.begin(), x.base.terms.end(), t) != x.base.terms.end()) common.terms.push_back(t);
+  llvm::Type* memory = memoryType(type);
+  llvm::Value* pa = address(a, memory, add(x.base, common, -1));
+  llvm::Value* pb = address(b, memory, add(y.base, common, -1));
+  Place chosen = a;
+  chosen.base = b_.CreateSelect(condition, pa, pb);
+  // What holds for both buffers.
+  chosen.scopes = nullptr;
+  chosen.noAlias = a.noAlias == b.noAlias ? a.noAlias : nullptr;
+  chosen.invariant = a.invariant && b.invariant;
+  llvm::Value* pointer = address(chosen, memory, common);
+  if (lanes == 1 || x.step == 0) return splat(fromMemory(loadOne(chosen, memory, pointer), type), lanes);
+  auto* vector = llvm::FixedVectorType::get(memory, static_cast<unsigned>(lanes));
+  return fromMemory(loadOne(chosen, vector, pointer), type);
 }
 
 llvm::Value* Emitter::loadMasked(const loop::Load& e, Place& p, const LaneIndex& index, llvm::Value* mask) {

@@ -30,6 +30,7 @@ void Emitter::emitFor(const loop::For& loop) {
   int64_t extent = -1;
   bool fixed = constantOf(loop.extent, &extent);
   if (fixed && extent <= 0 && loop.loop != loop::LoopKind::Parallel) return;
+  if (isNonNegative(loop.min)) nonNegative_.insert(loop.var.get());
   if (loop.loop == loop::LoopKind::Vector) {
     fail("vector loop over " + loop.var->name + " reached code generation");
     return;

@@ -81,6 +81,10 @@ class Emitter {
   llvm::Value* emit(const loop::Expr& e);
   llvm::Value* emitNew(const loop::Expr& e);
   llvm::Value* emitSelect(const loop::Select& e);
+  bool isNonNegative(const loop::Expr& e) const;
+  llvm::Value* emitPrefetch(const loop::Call& e);
+  llvm::Value* emitLoadOrZero(const loop::Select& e, const loop::Load& yes, llvm::Value* condition);
+  llvm::Value* emitChosenLoad(const loop::Select& e, llvm::Value* condition);
   llvm::Value* emitRamp(const loop::Ramp& e);
   llvm::Value* emitReduce(const loop::VectorReduce& e);
   llvm::Value* emitLet(const loop::LetExpr& e);
@@ -159,6 +163,17 @@ class Emitter {
   std::unordered_map<const loop::Buffer*, size_t> paramIndex_;
   std::unordered_set<const loop::Buffer*> spilled_;  ///< Register buffers that run-time values index: kept in memory
   std::unordered_map<const loop::Var*, llvm::Value*> vars_;
+  llvm::GlobalVariable* zeros_ = nullptr;             ///< made when first needed
+  std::unordered_set<const loop::Var*> nonNegative_;  ///< loop counters
+  struct Quotient {
+    Linear dividend;
+    int64_t divisor;
+    llvm::BasicBlock* block;
+    llvm::Value* value;
+  };
+  std::vector<Quotient> quotients_;
+  std::unordered_map<const loop::ExprNode*, loop::Expr> quotientOf_;  ///< of remainders
+  std::vector<loop::Expr> kept_;                 ///< nodes that maps name by their address must live on
   llvm::DenseMap<llvm::Value*, int64_t> order_;  ///< of terms of Linear: outermost loop first, then first use
   int64_t depth_ = 0;
   std::unordered_map<const loop::ExprNode*, llvm::Value*> memo_;

@@ -1,0 +1,155 @@
+// Convolutions through Winograd's transforms mean what their naive loops mean, for any extent, padding and tile.
+#include "schedule/winograd.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "loop/interpreter.h"
+#include "loop/passes.h"
+
+namespace locution::schedule {
+namespace {
+
+using namespace loop;  // NOLINT: tests about loop IR
+
+struct Case {
+  std::vector<int64_t> spatial;  ///< input extents, one or two
+  int64_t batch, channels, outputs;
+  std::vector<int64_t> begin, end;  ///< padding
+  bool hasEpilogue;
+};
+
+Computation convolution(const Case& c) {
+  const size_t d = c.spatial.size();
+  std::vector<int64_t> in{c.batch}, out{c.batch}, weights{c.outputs, c.channels};
+  for (size_t k = 0; k < d; ++k) {
+    in.push_back(c.spatial[k]);
+    out.push_back(c.spatial[k] + c.begin[k] + c.end[k] - 2);
+    weights.push_back(3);
+  }
+  in.push_back(c.channels);
+  out.push_back(c.outputs);
+  Computation made;
+  made.name = "conv";
+  auto x = makeBuffer("x", {DType::F32, 1}, in), w = makeBuffer("w", {DType::F32, 1}, weights);
+  auto y = makeBuffer("y", {DType::F32, 1}, out), bias = makeBuffer("bias", {DType::F32, 1}, {c.outputs});
+  made.inputs = {x, w};
+  made.constants = {w};
+  made.outputs = {y};
+  Stage s;
+  s.out = y;
+  for (size_t k = 0; k < out.size(); ++k) s.axes.push_back({makeVar("i" + std::to_string(k)), out[k]});
+  for (size_t k = 0; k < d; ++k) s.reduce.push_back({makeVar("k" + std::to_string(k)), 3});
+  s.reduce.push_back({makeVar("ic"), c.channels});
+  s.combiner = Combiner::Sum;
+  std::vector<Expr> at{s.axes[0].var}, taps{s.axes.back().var, s.reduce.back().var};
+  Expr inside;
+  for (size_t k = 0; k < d; ++k) {
+    Expr p = Expr(s.axes[k + 1].var) + Expr(s.reduce[k].var);
+    at.push_back(p - c.begin[k]);
+    taps.push_back(s.reduce[k].var);
+    if (c.begin[k] == 0 && c.end[k] == 0) continue;
+    Expr in = logicalAnd(le(index(c.begin[k]), p), lt(p, index(c.spatial[k] + c.begin[k])));
+    inside = inside ? logicalAnd(inside, in) : in;
+  }
+  at.push_back(s.reduce.back().var);
+  Expr element = load(x, at);
+  if (inside) element = select(inside, element, floatImm(DType::F32, 0));
+  s.body = simplify(element) * load(w, taps);
+  if (c.hasEpilogue) {
+    made.inputs.push_back(bias);
+    s.acc = makeVar("acc", {DType::F32, 1});
+    s.epilogue = maxOf(Expr(s.acc) + load(bias, {s.axes.back().var}), floatImm(DType::F32, 0));
+  }
+  made.stages = {s};
+  return made;
+}
+
+Tensor randomTensor(const Buffer& b, unsigned seed) {
+  std::mt19937 rng(seed);
+  Tensor t(b.element.dtype, extents(b));
+  for (int64_t i = 0; i < t.elements(); ++i) t.setElement(i, static_cast<double>(static_cast<int>(rng() % 17) - 8) / 4);
+  return t;
+}
+
+void expectSame(const Computation& c, const WinogradTile& tile) {
+  std::map<const Buffer*, Tensor> values;
+  std::vector<Tensor> naive;
+  unsigned seed = 1;
+  for (const BufferRef& b : c.inputs) naive.push_back(values[b.get()] = randomTensor(*b, seed++));
+  naive.emplace_back(DType::F32, extents(*c.outputs[0]));
+  ASSERT_TRUE(interpret(naiveLoops(c), naive).isOk());
+  Plan plan{winogradSteps(tile)};
+  auto parsed = parsePlan(plan.str());
+  ASSERT_TRUE(parsed.isOk()) << parsed.status().message();
+  EXPECT_EQ(*parsed, plan);
+  auto lowered = apply(c, plan);
+  auto* l = std::get_if<Lowered>(&lowered);
+  ASSERT_NE(l, nullptr) << plan.str() << "\n" << print(c);
+  for (const PackedOperand& p : l->packs) {
+    std::vector<Tensor> args{values.at(p.source.get()), Tensor(DType::F32, extents(*p.packed))};
+    Function f{p.computation.name, {p.source, p.packed}, 1, simplify(vectorise(simplify(p.computation.raw))), 1};
+    const auto* outer = as<For>(f.body);
+    ASSERT_NE(outer, nullptr);
+    if (outer->loop == LoopKind::Parallel) isConstInt(outer->extent, &f.parallelExtent);
+    Status ok = verify(f);
+    ASSERT_TRUE(ok.isOk()) << ok.message();
+    ok = interpret(f, args, {.float64 = true});
+    ASSERT_TRUE(ok.isOk()) << ok.message();
+    values[p.packed.get()] = args[1];
+  }
+  Status ok = verify(l->function);
+  ASSERT_TRUE(ok.isOk()) << ok.message();
+  std::vector<Tensor> args;
+  for (const BufferRef& b : l->function.params)
+    args.push_back(values.count(b.get()) ? values.at(b.get()) : Tensor(DType::F32, extents(*b)));
+  ok = interpret(l->function, args, {.float64 = true});
+  ASSERT_TRUE(ok.isOk()) << ok.message() << print(l->function);
+  double scale = 1;
+  for (int64_t i = 0; i < naive.back().elements(); ++i)
+    scale = std::max(scale, std::abs(naive.back().elementAsDouble(i)));
+  for (int64_t i = 0; i < naive.back().elements(); ++i)
+    ASSERT_NEAR(args.back().elementAsDouble(i), naive.back().elementAsDouble(i), 2e-6 * scale)
+        << plan.str() << " at " << i;
+}
+
+TEST(Winograd, AnyExtentPaddingAndTile) {
+  const std::vector<Case> cases{{{7, 9}, 1, 8, 16, {1, 1}, {1, 1}, true},   {{8, 8}, 2, 4, 8, {0, 0}, {0, 0}, false},
+                                {{5, 12}, 1, 12, 24, {0, 1}, {1, 0}, true}, {{11}, 3, 8, 8, {1}, {1}, true},
+                                {{3, 3}, 1, 4, 4, {0, 0}, {0, 0}, true},    {{6}, 1, 5, 12, {2}, {2}, false}};
+  for (const Case& c : cases)
+    for (int64_t m : {2, 4})
+      for (int64_t rows : {1, 3})
+        for (int64_t vectors : {1, 3})
+          for (bool isTilesOuter : {false, true}) {
+            WinogradTile tile{m, rows * 2, rows, vectors, 4, isTilesOuter};
+            expectSame(convolution(c), tile);
+          }
+}
+
+TEST(Winograd, ApplicabilityIsDecidedByTheLoads) {
+  Computation c = convolution({{8, 8}, 1, 8, 8, {1, 1}, {1, 1}, false});
+  ASSERT_TRUE(winogradForm(c.stages[0]).has_value());
+  // Padding with something else than zero, or a guard that isn't the padding's.
+  Computation other = c;
+  other.stages[0].body = replaceLoads(c.stages[0].body, c.inputs[1].get(), [&](const Load& l) {
+    return load(c.inputs[1], {l.indices[0], l.indices[1], l.indices[2], l.indices[2]});
+  });
+  EXPECT_TRUE(winogradForm(other.stages[0]).has_value());  // any weights do
+  const auto* product = as<Binary>(c.stages[0].body);
+  const auto* guarded = as<Select>(product->a);
+  other.stages[0].body = select(guarded->condition, guarded->yes, floatImm(DType::F32, 1)) * product->b;
+  EXPECT_FALSE(winogradForm(other.stages[0]).has_value());
+  other.stages[0].body = select(le(index(2), Expr(c.stages[0].axes[1].var) + Expr(c.stages[0].reduce[0].var)),
+                                guarded->yes, floatImm(DType::F32, 0)) *
+                         product->b;
+  EXPECT_FALSE(winogradForm(other.stages[0]).has_value());
+  EXPECT_TRUE(std::holds_alternative<ApplyError>(apply(other, Plan{winogradSteps({4, 2, 1, 1, 4, false})})));
+  // Lanes must divide the output channels.
+  EXPECT_TRUE(std::holds_alternative<ApplyError>(apply(c, Plan{winogradSteps({4, 2, 1, 1, 16, false})})));
+}
+
+}  // namespace
+}  // namespace locution::schedule
