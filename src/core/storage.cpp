@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kTail = 64;           // readable bytes past the end
 constexpr size_t kMapFrom = 1u << 20;  // bytes from which pages are mapped instead of allocated
+constexpr size_t kHugeFrom = 2u << 20;
 
 class HeapStorage : public Storage {
  public:
@@ -72,6 +73,10 @@ std::shared_ptr<Storage> allocateStorage(size_t bytes) {
   if (!__builtin_add_overflow(bytes, kTail, &total))
     base = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   LOCUTION_CHECK(base != MAP_FAILED) << "out of memory: " << bytes << " bytes";
+#ifdef MADV_HUGEPAGE
+  // Weights are written once, page by page: a fault for each 4 KiB costs as much as the writing.
+  if (bytes >= kHugeFrom) madvise(base, total, MADV_HUGEPAGE);
+#endif
   return std::make_shared<MappedStorage>(base, total, 0, bytes);
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "driver/kernels.h"
+#include "driver/strided_copy.h"
 #include "loop/interpreter.h"
 #include "loop/passes.h"
 #include "runtime/code_memory.h"
@@ -116,6 +117,12 @@ Result<std::vector<Tensor>> Evaluator::evaluate(const loop::Computation& computa
     LOCUTION_RETURN_IF_ERROR(loop::interpret(f, params));
     return std::vector<Tensor>(params.begin() + static_cast<long>(n), params.end());
   }
+  if (interpretSmall_)
+    if (std::optional<StridedCopy> copy = asStridedCopy(computation)) {
+      Tensor out(computation.outputs[0]->element.dtype, loop::extents(*computation.outputs[0]));
+      runStridedCopy(*copy, inputs[0], &out);
+      return std::vector<Tensor>{std::move(out)};
+    }
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<const Compiled> compiled, compile(computation));
   std::vector<Tensor> tensors = inputs;
   for (size_t i = n; i < compiled->buffers.size(); ++i)

@@ -1,5 +1,5 @@
-// Runs computations on tensors at compile time: small ones in the interpreter, large ones as compiled code on this machine. Equal
-// computations are compiled once. Used to fold constants and to pack them.
+// Runs computations on tensors at compile time: small ones in the interpreter, copies by walking strides, all others as compiled code on
+// this machine. Equal computations are compiled once. Used to fold constants and to pack them.
 #pragma once
 
 #include <map>

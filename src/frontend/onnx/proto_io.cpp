@@ -5,6 +5,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,10 +53,16 @@ Status parseProtoFile(const std::string& path, const char* what, google::protobu
     status = Status::error(path + ": " + std::to_string(info.st_size) +
                            " bytes; one protobuf holds less than 2 GB: save the weights as external data");
   } else {
-    google::protobuf::io::FileInputStream stream(file, 1 << 16);
-    status = parseStream(stream, what, message).withContext(path);
-    if (stream.GetErrno() != 0)
-      status = Status::error("can't read '" + path + "': " + std::strerror(stream.GetErrno()));
+    // Mapped: weights are copied once, from the page cache to where they stay.
+    const auto size = static_cast<size_t>(info.st_size);
+    void* bytes = size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0) : nullptr;
+    if (bytes == MAP_FAILED) {
+      status = Status::error("can't read '" + path + "': " + std::strerror(errno));
+    } else {
+      google::protobuf::io::ArrayInputStream stream(bytes, static_cast<int>(size));
+      status = parseStream(stream, what, message).withContext(path);
+      if (size > 0) munmap(bytes, size);
+    }
   }
   close(file);
   return status;
