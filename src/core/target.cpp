@@ -21,6 +21,7 @@ void forEachField(Spec& spec, const Visit& visit) {
   visit("hasMask", spec.hasMask);
   visit("hasVnni", spec.hasVnni);
   visit("hasF16c", spec.hasF16c);
+  visit("strict", spec.strict);
   visit("threads", spec.threads);
   visit("l1Bytes", spec.l1Bytes);
   visit("l2Bytes", spec.l2Bytes);

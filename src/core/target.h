@@ -19,6 +19,8 @@ struct TargetSpec {
   bool hasMask = false;  ///< masked loads and stores are cheap (AVX-512)
   bool hasVnni = false;
   bool hasF16c = false;
+  /// No algorithm that gives up accuracy for speed (Winograd and its like); what rounds as the plain sum does is allowed.
+  bool strict = false;
   int threads = 1;  ///< what is compiled for; a .loc runs at any number
   // The profile. Sizes in bytes a core; rates of one thread.
   int64_t l1Bytes = 32 << 10;

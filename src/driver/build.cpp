@@ -8,6 +8,7 @@
 
 #include "driver/kernels.h"
 #include "loop/passes.h"
+#include "loop/traffic.h"
 #include "passes/memory_plan.h"
 #include "schedule/stages.h"
 
@@ -198,15 +199,20 @@ class Builder {
         if (o.buffer >= 0) keep[static_cast<size_t>(o.buffer)] = true;
       if (const auto* c = std::get_if<CopyStep>(&s)) keep[c->from] = true;
     }
-    for (BufferIndex source : sources) {
-      for (size_t i : bySource[source]) {
+    // The largest first: no thread is left with one at the end.
+    std::stable_sort(sources.begin(), sources.end(),
+                     [&](BufferIndex a, BufferIndex b) { return l_.buffers[a].bytes() > l_.buffers[b].bytes(); });
+    LOCUTION_RETURN_IF_ERROR(parallelTasks(sources.size(), in_.jobs, [&](size_t k) -> Status {
+      StepBuffer& source = l_.buffers[sources[k]];
+      for (size_t i : bySource.at(sources[k])) {
         PackedConstant& p = packs_[i];
-        Tensor input = l_.buffers[source].constant.reshaped(loop::extents(*p.computation.inputs[0]));
+        Tensor input = source.constant.reshaped(loop::extents(*p.computation.inputs[0]));
         LOCUTION_ASSIGN_OR_RETURN(std::vector<Tensor> made, in_.evaluator->evaluate(p.computation, {input}));
         p.tensor = std::move(made[0]);
       }
-      if (!keep[source]) l_.buffers[source].constant = Tensor();
-    }
+      if (!keep[sources[k]]) source.constant = Tensor();
+      return Status::ok();
+    }));
     constantIndex_.assign(l_.buffers.size(), -1);
     for (PackedConstant& p : packs_) {
       p.index = static_cast<int32_t>(exe_->constants.size());
@@ -330,6 +336,18 @@ class Builder {
     }
   }
 
+  double bytesMoved(const KernelStep& k, const Param& param, int64_t b) const {
+    if (b < 0)
+      return static_cast<double>(
+          exe_->constants[static_cast<size_t>(packs_[static_cast<size_t>(-1 - b)].index)].bytes());
+    const auto whole = static_cast<double>(l_.buffers[static_cast<size_t>(b)].bytes());
+    if (param.kind != Param::Kind::Input) return whole;
+    const loop::Buffer& input = *k.computation.inputs[param.index];
+    double elements = 1;
+    for (int64_t d : loop::extents(input)) elements *= static_cast<double>(d);
+    return elements > 0 ? whole * (loop::countReads(k.computation, input) / elements) : 0;
+  }
+
   void writeInstructions() {
     for (size_t i = 0; i < l_.steps.size(); ++i) {
       if (const auto* k = std::get_if<KernelStep>(&l_.steps[i])) {
@@ -339,6 +357,7 @@ class Builder {
         info.name = k->computation.name;
         info.op = k->op;
         info.sentence = sk.sentence;
+        info.ops = k->ops;
         info.codeOffset = offsets_[call.code];
         info.codeSize = static_cast<int64_t>(codes_[call.code].bytes.size());
         info.parallelExtent = sk.function.parallelExtent;
@@ -346,12 +365,10 @@ class Builder {
         exe_->flops += info.flops;
         runtime::RunKernel run;
         run.kernel = static_cast<int32_t>(exe_->kernels.size());
-        for (int64_t b : call.buffers) {
+        for (size_t p = 0; p < call.buffers.size(); ++p) {
+          const int64_t b = call.buffers[p];
           run.buffers.push_back(b < 0 ? packedSlot(static_cast<size_t>(-1 - b)) : slot(static_cast<size_t>(b)));
-          info.bytes +=
-              b < 0 ? static_cast<double>(
-                          exe_->constants[static_cast<size_t>(packs_[static_cast<size_t>(-1 - b)].index)].bytes())
-                    : static_cast<double>(l_.buffers[static_cast<size_t>(b)].bytes());
+          info.bytes += bytesMoved(*k, sk.params[p], b);
         }
         exe_->kernels.push_back(std::move(info));
         exe_->instructions.emplace_back(std::move(run));

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "driver/build.h"
+#include "driver/cache.h"
 #include "driver/evaluator.h"
 #include "driver/graph_text.h"
 #include "driver/lazy_region.h"
@@ -29,7 +30,12 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 std::string compilerVersion() { return LOCUTION_VERSION; }
 
 Result<TargetSpec> resolveTarget(const CompileOptions& options) {
-  if (options.machineFile.empty()) return targets::cpu::makeTarget(options.triple, options.cpu, options.threads);
+  if (options.machineFile.empty()) {
+    LOCUTION_ASSIGN_OR_RETURN(TargetSpec target,
+                              targets::cpu::makeTarget(options.triple, options.cpu, options.threads));
+    target.strict = options.strict;
+    return target;
+  }
   std::ifstream file(options.machineFile, std::ios::binary);
   if (!file) return Status::error(options.machineFile + ": can't read the machine profile");
   std::ostringstream text;
@@ -48,6 +54,7 @@ Result<TargetSpec> resolveTarget(const CompileOptions& options) {
     target = named;
   }
   target.threads = options.threads;
+  target.strict = options.strict;
   return target;
 }
 
@@ -198,6 +205,7 @@ Result<graph::Graph> Session::load(const std::string& path) {
   LOCUTION_ASSIGN_OR_RETURN(frontend::ImportedModel model, frontend::importModel(path));
   for (const std::string& w : model.warnings) warnings_.push_back(path + ": " + w);
   declared_ = std::move(model.declaredOutputs);
+  externalFiles_ = std::move(model.externalFiles);
   Status s = specialise(model.graph);
   if (!s.isOk()) return s.withContext(path);
   return std::move(model.graph);
@@ -241,12 +249,35 @@ Result<Compiled> Session::compile(graph::Graph graph, const Progress& progress) 
 Result<Compiled> compileModel(const std::string& path, const CompileOptions& options, const Progress& progress) {
   auto start = Clock::now();
   if (progress) progress("reading " + path, 0);
+  // A dump shows what the passes do, so they have to run.
+  const bool isCached = !options.cacheFolder.empty() && options.dumpAfter.empty();
+  TargetSpec target;
+  std::optional<ModelCache> cache;
+  if (isCached) {
+    LOCUTION_ASSIGN_OR_RETURN(target, resolveTarget(options));
+    LOCUTION_RETURN_IF_ERROR(generator::makeScheduler(options.scheduler).status());
+    auto opened = ModelCache::open(path, options, target);
+    if (!opened.isOk()) return opened.status();
+    cache.emplace(std::move(*opened));
+    if (std::optional<ModelCache::Entry> entry = cache->find()) {
+      Compiled out{std::move(entry->executable), std::move(entry->warnings), {}, since(start), CacheUse::Hit};
+      out.times.push_back({"cache", out.seconds});
+      return out;
+    }
+  }
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<Session> session, Session::create(options));
   LOCUTION_ASSIGN_OR_RETURN(graph::Graph graph, session->load(path));
   double load = since(start);
   auto compiled = session->compile(std::move(graph), progress);
   if (!compiled.isOk()) return compiled.status().withContext(path);
   compiled->times.insert(compiled->times.begin(), {"load", load});
+  if (cache) {
+    auto storing = Clock::now();
+    compiled->cache = CacheUse::Miss;
+    Status s = cache->store(session->cacheInputs(), {compiled->executable, compiled->warnings});
+    if (!s.isOk()) compiled->warnings.push_back("--cache " + options.cacheFolder + ": " + s.message());
+    compiled->times.push_back({"cache", since(storing)});
+  }
   compiled->seconds = since(start);
   return compiled;
 }

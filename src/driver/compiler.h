@@ -21,11 +21,14 @@ struct StageTime {
 /// Told what is under way; `fraction` is of the whole, 0 to 1. May be empty.
 using Progress = std::function<void(const std::string& what, double fraction)>;
 
+enum class CacheUse : uint8_t { Off, Hit, Miss };
+
 struct Compiled {
   std::shared_ptr<const runtime::Executable> executable;
   std::vector<std::string> warnings;
   std::vector<StageTime> times;
   double seconds = 0;
+  CacheUse cache = CacheUse::Off;
 };
 
 /// "0.1.0": what --version says and executables carry.
@@ -34,6 +37,7 @@ std::string compilerVersion();
 /// Resolves --target, --cpu, --machine and --threads.
 Result<TargetSpec> resolveTarget(const CompileOptions& options);
 
+/// Takes the result from the cache that the options name, or puts it there; what can't be put there is a warning.
 /// Errors: what the user can mend, with file, node and tensors.
 Result<Compiled> compileModel(const std::string& path, const CompileOptions& options, const Progress& progress = {});
 /// `graph` is consumed: its constants are let go as they are packed.

@@ -6,6 +6,7 @@
 
 #include "driver/extract.h"
 #include "driver/lazy_region.h"
+#include "driver/provenance.h"
 #include "hostops/attrs.h"
 #include "hostops/host_op.h"
 #include "loop/passes.h"
@@ -334,10 +335,12 @@ class Lowering {
     std::vector<loop::Stage> stages;
     std::vector<ops::IndexCheck> checks;
     loop::Stmt raw;
+    std::vector<NodeStages> origins;
     for (NodeId id : nodes) {
       ops::NodeComputeContext context(id, buffers);
       Status s = context.run();
       if (!s.isOk()) return s.withContext(graph::describe(g_, id));
+      origins.push_back({g_.node(id).op, context.stages()});
       stages.insert(stages.end(), context.stages().begin(), context.stages().end());
       checks.insert(checks.end(), context.checks().begin(), context.checks().end());
       if (context.raw()) raw = context.raw();
@@ -396,9 +399,13 @@ class Lowering {
       }
       return it->second;
     };
-    for (loop::Computation& kernel : schedule::cutKernels(computation)) {
+    std::vector<loop::Computation> kernels = schedule::cutKernels(computation);
+    std::vector<std::vector<std::string>> opsOf = opsOfKernels(origins, kernels);
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      loop::Computation& kernel = kernels[i];
       KernelStep step;
       step.op = anchor;
+      step.ops = raw ? std::vector<std::string>{g_.node(nodes[0]).op} : std::move(opsOf[i]);
       for (const loop::BufferRef& b : kernel.inputs) step.inputs.push_back(indexOf(b));
       for (const loop::BufferRef& b : kernel.outputs) step.outputs.push_back(indexOf(b));
       step.computation = std::move(kernel);

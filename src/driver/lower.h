@@ -32,6 +32,7 @@ struct KernelStep {
   loop::Computation computation;
   std::vector<BufferIndex> inputs, outputs;  ///< of computation.inputs and .outputs
   std::string op;                            ///< the anchor's op type
+  std::vector<std::string> ops = {};         ///< of the nodes that it computes, in the graph's order
 };
 struct HostStep {
   std::string op, node, attrs;

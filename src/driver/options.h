@@ -19,12 +19,15 @@ struct CompileOptions {
   int threads = 1;             ///< what is compiled for
   int jobs = 0;                ///< compile threads; 0: all cores. Never changes the result
   std::string scheduler = "analytic";
+  bool strict = false;                        ///< TargetSpec::strict
   std::map<std::string, Shape> inputShapes;   ///< specialises dynamic inputs
   std::map<std::string, Tensor> inputValues;  ///< for inputs whose values decide shapes
   int64_t foldCapBytes = int64_t{64} << 20;
   std::set<std::string, std::less<>> disabledPasses;
   std::set<std::string, std::less<>> dumpAfter;
   std::ostream* dump = nullptr;
+  std::string cacheFolder;  ///< of compiled models (cache.h); empty: none
+  int64_t cacheLimitBytes = int64_t{8} << 30;
 };
 
 }  // namespace locution::driver

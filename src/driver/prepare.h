@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/kernel_compiler.h"
+#include "driver/cache.h"
 #include "driver/compiler.h"
 #include "driver/evaluator.h"
 #include "driver/lower.h"
@@ -54,6 +55,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Evaluator& evaluator() { return *evaluator_; }
   const std::vector<passes::PassTiming>& timings() const { return timings_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// What the result depends on besides the model file and the options.
+  CacheInputs cacheInputs() const { return {externalFiles_, frozen_}; }
 
  private:
   Session(const CompileOptions& options, TargetSpec target);
@@ -69,7 +72,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<generator::Scheduler> packer_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<passes::PassTiming> timings_;
-  std::vector<std::string> warnings_, frozen_;
+  std::vector<std::string> warnings_, frozen_, externalFiles_;
   std::vector<std::optional<ValueType>> declared_;  // of the file's outputs
   bool keepsGraphs_ = false;
 };

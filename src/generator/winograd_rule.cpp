@@ -40,7 +40,7 @@ double transformCycles(int64_t m, size_t dims, bool isInput) {
 }  // namespace
 
 bool planWinograd(const StageQuestion& q, schedule::Plan* plan) {
-  if (!q.isAlone()) return false;
+  if (!q.isAlone() || q.target.strict) return false;  // its transforms round more than the sum does
   auto form = schedule::winogradForm(q.self());
   if (!form || !isConstantOperand(q.kernel, q.self(), 1 - form->dataOperand)) return false;
   const TargetSpec& t = q.target;

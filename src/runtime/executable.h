@@ -48,7 +48,8 @@ struct KernelInfo {
   int64_t codeOffset = 0;
   int64_t codeSize = 0;
   int64_t parallelExtent = 1;
-  double flops = 0, bytes = 0;  ///< of one run
+  double flops = 0, bytes = 0;  ///< of one run; of a buffer read in part (a table of embeddings) what is read counts
+  std::vector<std::string> ops = {};  ///< the op types of the nodes that are fused into it, in the graph's order
 };
 
 struct RunKernel {

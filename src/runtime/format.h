@@ -18,7 +18,7 @@
 namespace locution::runtime {
 
 /// Raised with every change of the layout, of the meta section, or of the kernel ABI.
-constexpr uint32_t kFormatVersion = 2;
+constexpr uint32_t kFormatVersion = 3;
 
 /// True when the bytes begin like a .loc file's.
 bool looksLikeExecutable(const void* data, size_t size);

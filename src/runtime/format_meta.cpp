@@ -86,6 +86,7 @@ void walk(S& s, T& kernel) requires std::is_same_v<std::remove_const_t<T>, Kerne
   s.text(kernel.name);
   s.text(kernel.op);
   s.text(kernel.sentence);
+  s.list(kernel.ops, [&](auto& op) { s.text(op); });
   s.number(kernel.codeOffset);
   s.number(kernel.codeSize);
   s.number(kernel.parallelExtent);

@@ -68,6 +68,7 @@ TEST(Format, RoundTrip) {
   EXPECT_EQ(read.arenaBytes, written->arenaBytes);
   EXPECT_EQ(read.instructions.size(), written->instructions.size());
   EXPECT_EQ(read.kernels[0].sentence, "split i 8");
+  EXPECT_EQ(read.kernels[0].ops, (std::vector<std::string>{"Add", "Relu"}));
   ASSERT_EQ(read.constants.size(), 2U);
   EXPECT_TRUE(read.constants[0].identical(written->constants[0]));
   EXPECT_EQ(read.constants[1].strings(), written->constants[1].strings());
@@ -115,8 +116,8 @@ TEST(Format, Messages) {
   EXPECT_EQ(errorOf(""), "m.loc is not a .loc file");
   std::string other = file;
   other[8] = 9;
-  EXPECT_EQ(errorOf(other),
-            "m.loc has .loc format version 9, and this Locution reads version 2: compile the model again");
+  EXPECT_EQ(errorOf(other), "m.loc has .loc format version 9, and this Locution reads version " +
+                                std::to_string(kFormatVersion) + ": compile the model again");
   EXPECT_THAT(errorOf(file.substr(0, 200)), HasSubstr("m.loc is damaged: it has 200 bytes and should have"));
   other = file;
   other[file.size() / 2] ^= 1;

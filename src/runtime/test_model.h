@@ -44,7 +44,15 @@ inline std::shared_ptr<Executable> testModel() {
   e->target.triple = std::string(hostArchitecture()) + "-unknown-linux-gnu";
   e->target.features = hostArchitecture() == "x86_64" ? "+sse3" : "+neon";
   e->code = doublingKernel();
-  e->kernels = {{"double.0", "Add", "split i 8", 0, static_cast<int64_t>(e->code.size()), kTestElements, 1e6, 8e3}};
+  e->kernels = {{"double.0",
+                 "Add",
+                 "split i 8",
+                 0,
+                 static_cast<int64_t>(e->code.size()),
+                 kTestElements,
+                 1e6,
+                 8e3,
+                 {"Add", "Relu"}}};
   Tensor weights(DType::F32, {kTestElements});
   for (int64_t i = 0; i < kTestElements; ++i) weights.data<float>()[i] = static_cast<float>(i) * 0.5F;
   e->constants = {weights, Tensor::ofStrings({2}, {"cat", "dog"})};

@@ -13,6 +13,7 @@
 
 #include "io.h"
 #include "options.h"
+#include "profile.h"
 
 namespace locution::tools {
 
@@ -33,66 +34,6 @@ int64_t peakRssBytes() {
 double percentile(const std::vector<double>& sorted, double p) {
   auto at = static_cast<size_t>(std::ceil(p * static_cast<double>(sorted.size()))) - 1;
   return sorted[std::min(at, sorted.size() - 1)];
-}
-
-// What one kernel could do at best: the slower of its arithmetic at peak and its traffic at memory speed, on `threads` threads.
-double rooflineSeconds(const runtime::KernelInfo& k, const TargetSpec& t, int threads) {
-  double compute = k.flops / (t.peakGflops * 1e9 * threads);
-  // Data that fits the caches isn't limited by memory; only what exceeds the last level is.
-  double memory = k.bytes > static_cast<double>(t.l3Bytes) ? k.bytes / (t.readGbs * 1e9 * threads) : 0;
-  return std::max(compute, memory);
-}
-
-Json kernelProfile(const runtime::Program& program, const runtime::Context& context, int threads) {
-  const runtime::Executable& e = program.executable();
-  Json list = Json::array();
-  for (size_t i = 0; i < e.instructions.size(); ++i) {
-    const runtime::InstructionProfile& p = context.profile()[i];
-    if (p.runs == 0) continue;
-    double s = p.seconds / static_cast<double>(p.runs);
-    Json row;
-    if (const auto* k = std::get_if<runtime::RunKernel>(&e.instructions[i])) {
-      const runtime::KernelInfo& info = e.kernels[static_cast<size_t>(k->kernel)];
-      row = {{"name", info.name},
-             {"op", info.op},
-             {"count", 1},
-             {"ms", s * 1e3},
-             {"gflops", info.flops / s / 1e9},
-             {"gbs", info.bytes / s / 1e9},
-             {"roofline_fraction", rooflineSeconds(info, e.target, threads) / s},
-             {"sentence", info.sentence}};
-    } else if (const auto* h = std::get_if<runtime::RunHostOp>(&e.instructions[i])) {
-      row = {{"name", h->nodeName},    {"op", h->op},       {"count", 1}, {"ms", s * 1e3}, {"gflops", 0}, {"gbs", 0},
-             {"roofline_fraction", 0}, {"sentence", "host"}};
-    } else if (const auto* r = std::get_if<runtime::RunRegion>(&e.instructions[i])) {
-      row = {{"name", r->nodeName},    {"op", "region"},      {"count", 1}, {"ms", s * 1e3}, {"gflops", 0}, {"gbs", 0},
-             {"roofline_fraction", 0}, {"sentence", "region"}};
-    } else {
-      row = {{"name", "check or copy"}, {"op", ""},      {"count", 1}, {"ms", s * 1e3}, {"gflops", 0}, {"gbs", 0},
-             {"roofline_fraction", 0},  {"sentence", ""}};
-    }
-    list.push_back(std::move(row));
-  }
-  return list;
-}
-
-void printProfile(const Json& kernels, double latencyMs) {
-  std::vector<Json> rows(kernels.begin(), kernels.end());
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Json& a, const Json& b) { return a["ms"].get<double>() > b["ms"].get<double>(); });
-  std::printf("\n%-28s %-14s %9s %6s %9s %8s %6s\n", "kernel", "op", "ms", "share", "GFLOP/s", "GB/s", "peak");
-  double sum = 0;
-  for (const Json& r : rows) sum += r["ms"].get<double>();
-  size_t shown = std::min<size_t>(rows.size(), 25);
-  for (size_t i = 0; i < shown; ++i) {
-    const Json& r = rows[i];
-    double ms = r["ms"];
-    std::printf("%-28.28s %-14.14s %9.4f %5.1f%% %9.1f %8.1f %5.0f%%\n", r["name"].get<std::string>().c_str(),
-                r["op"].get<std::string>().c_str(), ms, 100 * ms / sum, r["gflops"].get<double>(),
-                r["gbs"].get<double>(), 100 * r["roofline_fraction"].get<double>());
-  }
-  if (shown < rows.size()) std::printf("... and %zu more\n", rows.size() - shown);
-  std::printf("sum of kernels %.3f ms, latency %.3f ms\n", sum, latencyMs);
 }
 
 struct Usage {
@@ -180,11 +121,15 @@ Status benchCommand(const Options& options) {
   for (auto start = Clock::now(); secondsSince(start) < options.warmupMs / 1e3;)
     LOCUTION_RETURN_IF_ERROR(context.run());
   std::vector<double> ms;
+  ProfileCollector collector(context);
+  const bool isProfiled = options.profile || !options.trace.empty();
   auto begin = Clock::now();
   do {
     auto start = Clock::now();
     LOCUTION_RETURN_IF_ERROR(context.run());
     ms.push_back(secondsSince(start) * 1e3);
+    // In turns, so that the latency and the kernels' times are of the same minutes.
+    if (isProfiled) LOCUTION_RETURN_IF_ERROR(collector.run());
   } while (secondsSince(begin) < options.duration);
   std::sort(ms.begin(), ms.end());
   const runtime::Executable& e = model.program->executable();
@@ -195,7 +140,7 @@ Status benchCommand(const Options& options) {
             {"threads", options.threads},
             {"scheduler", options.scheduler},
             {"compile_s", model.compileSeconds},
-            {"cache", "off"},
+            {"cache", model.cache},
             {"load_s", model.loadSeconds},
             {"runs", ms.size()},
             {"latency_ms",
@@ -207,11 +152,14 @@ Status benchCommand(const Options& options) {
             {"arena_bytes", e.arenaBytes},
             {"weight_bytes", e.weightBytes()},
             {"peak_rss_bytes", peakRssBytes()}};
+  Profile profile;
+  if (isProfiled) profile = collector.take(e, options.threads);
   if (options.profile) {
-    context.setProfiling(true);
-    for (auto start = Clock::now(); secondsSince(start) < std::min(options.duration, 1.0) || context.profile().empty();)
-      LOCUTION_RETURN_IF_ERROR(context.run());
-    j["kernels"] = kernelProfile(*model.program, context, options.threads);
+    Json kernels = Json::array();
+    for (const ProfiledKernel& k : profile.kernels) kernels.push_back(toJson(k));
+    j["kernels"] = std::move(kernels);
+    j["by_op"] = byOp(profile);
+    j["kernels_ms"] = profile.totalMs;
   }
   std::printf("%s on %s, %d thread%s: median %.3f ms (min %.3f, p90 %.3f, p99 %.3f) over %zu runs, %.1f GFLOP/s\n",
               options.model.c_str(), e.target.cpu.c_str(), options.threads, options.threads > 1 ? "s" : "", median,
@@ -219,7 +167,8 @@ Status benchCommand(const Options& options) {
   std::printf("compile %.2f s, load %.3f s, weights %.1f MB, arena %.1f MB, peak memory %.1f MB\n",
               model.compileSeconds, model.loadSeconds, static_cast<double>(e.weightBytes()) / 1e6,
               static_cast<double>(e.arenaBytes) / 1e6, static_cast<double>(peakRssBytes()) / 1e6);
-  if (options.profile) printProfile(j["kernels"], median);
+  if (options.profile) printProfile(profile, median);
+  if (!options.trace.empty()) LOCUTION_RETURN_IF_ERROR(writeTrace(options.trace, options.model, context, e, profile));
   return options.json.empty() ? Status::ok() : writeJson(options.json, j);
 }
 

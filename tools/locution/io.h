@@ -24,6 +24,7 @@ struct Model {
   std::shared_ptr<const runtime::Program> program;
   double compileSeconds = 0, loadSeconds = 0;
   bool compiled = false;
+  const char* cache = "off";  ///< or hit, miss
 };
 
 /// What --input gives: values by input name; `random` ones are left out.

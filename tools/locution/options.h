@@ -19,12 +19,13 @@ struct Options {
   std::string outputDir, outputFormat = "npy", outputFile;
   int threads = 1, jobs = 0;
   std::string triple, cpu = "native", machine, scheduler = "analytic", records, cache = "off";
+  int64_t cacheLimit = 8192;
   bool strict = false;
   uint64_t seed = 0;
   double warmupMs = 300, duration = 3;
   int limit = 60;
   bool profile = false, blocks = false;
-  std::string json, stage = "fused", kernel;
+  std::string json, trace, stage = "fused", kernel;
   bool timePasses = false, verbose = false;
 };
 

@@ -124,6 +124,7 @@ Result<ImportedModel> ModelImporter::run(onnx::ModelProto& model) {
   }
   if (warningCount_ > kMostListed)
     result_.warnings.push_back("and " + std::to_string(warningCount_ - kMostListed) + " more");
+  result_.externalFiles.assign(tensors_.externalFiles().begin(), tensors_.externalFiles().end());
   return std::move(result_);
 }
 

@@ -36,6 +36,8 @@ struct ImportedModel {
   std::map<std::string, ValueType> hints;
   /// What the file declares for each output, in order.
   std::vector<std::optional<ValueType>> declaredOutputs;
+  /// Files of external data that were read, relative to the model's folder.
+  std::vector<std::string> externalFiles;
   int64_t opset = 0;  ///< of ai.onnx
   std::string producer;
 };

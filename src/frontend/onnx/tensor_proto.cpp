@@ -186,6 +186,7 @@ Result<Tensor> TensorReader::takeExternal(const TensorProto& proto, DType dtype,
   if (!folder_) return Status::error(range.str() + ": a model in memory has no folder");
   auto alignment = static_cast<size_t>(std::clamp(dtypeBits(dtype) / 8, 1, 8));
   LOCUTION_ASSIGN_OR_RETURN(auto storage, openExternal(*folder_, range, alignment));
+  externalFiles_.insert(range.location);
   return Tensor(dtype, std::move(dims), std::move(storage));
 }
 

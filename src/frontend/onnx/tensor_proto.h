@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "core/tensor.h"
@@ -24,12 +25,15 @@ class TensorReader {
   /// Takes the proto's bytes: the proto is left empty but for its name. Errors name the tensor.
   Result<Tensor> take(onnx::TensorProto& proto);
   Result<Tensor> takeSparse(onnx::SparseTensorProto& proto);
+  /// The files of external data read so far, as the protos name them.
+  const std::set<std::string>& externalFiles() const { return externalFiles_; }
 
  private:
   Result<Tensor> takeExternal(const onnx::TensorProto& proto, DType dtype, std::vector<int64_t> dims);
 
   std::optional<std::string> folder_;
   int64_t denseBudget_;
+  std::set<std::string> externalFiles_;
 };
 
 /// Elements as raw_data (strings as string_data).

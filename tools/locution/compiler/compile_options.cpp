@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -15,15 +16,18 @@ Result<driver::CompileOptions> compileOptions(const Options& options) {
   driver::CompileOptions out;
   if (options.threads < 1 || options.threads > 1024)
     return Status::error("--threads: " + std::to_string(options.threads) + " is not in 1 to 1024");
-  if (options.strict) return Status::error("--strict is not supported yet");
   if (!options.records.empty()) return Status::error("--records: no scheduler reads records yet");
-  if (options.cache != "off") return Status::error("--cache: only `off` is supported yet");
+  if (options.cache.empty()) return Status::error("--cache: want a folder, or off");
+  if (options.cacheLimit < 1) return Status::error("--cache-limit: at least 1 (MiB)");
+  if (options.cache != "off") out.cacheFolder = options.cache;
+  out.cacheLimitBytes = std::min<int64_t>(options.cacheLimit, int64_t{1} << 40) << 20;
   out.threads = options.threads;
   out.jobs = options.jobs;
   out.triple = options.triple;
   out.cpu = options.cpu;
   out.machineFile = options.machine;
   out.scheduler = options.scheduler;
+  out.strict = options.strict;
   for (const std::string& s : options.shapes) {
     size_t eq = s.rfind('=');
     if (eq == std::string::npos) return Status::error("--shape " + s + ": want NAME=1x3x224x224");

@@ -28,6 +28,9 @@ Result<Model> openOnnx(const Options& options, GivenInputs* given) {
   model.loadSeconds = std::chrono::duration<double>(Clock::now() - loading).count();
   model.compileSeconds = std::chrono::duration<double>(Clock::now() - start).count();
   model.compiled = true;
+  model.cache = compiled.cache == driver::CacheUse::Hit    ? "hit"
+                : compiled.cache == driver::CacheUse::Miss ? "miss"
+                                                           : "off";
   report(compiled, options);
   return model;
 }
