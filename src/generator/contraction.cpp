@@ -19,6 +19,8 @@ namespace {
 
 constexpr int64_t kReductionUnroll = 4;
 constexpr int64_t kMaxUnrolledUpdates = 256;
+/// From here on a tile's work dwarfs the arithmetic of its rows' addresses.
+constexpr int64_t kLongReduction = 192;
 
 int64_t strideOf(const Access& a, size_t axis) { return a.spatial[axis].value_or(0); }
 
@@ -86,16 +88,27 @@ class ContractionRule {
     firstRow_ = row_;
     if (row_ == v_) return;
     rowExtent_ = s_.axes[row_].extent;
-    while (firstRow_ > 0 && s_.axes[firstRow_ - 1].extent > 1 && x().used(firstRow_ - 1) == x().used(row_) &&
+    // Short reductions unroll, and then a row's padding is better decided at compile time: columns apart from lines.
+    const bool staysApart = isGuarded() && (isDepthwise_ || reduction() < kLongReduction);
+    while (!staysApart && firstRow_ > 0 && s_.axes[firstRow_ - 1].extent > 1 &&
+           x().used(firstRow_ - 1) == x().used(row_) &&
            (mergeable(all_, firstRow_ - 1, s_.axes[firstRow_].extent, false) || mayFuseRows(firstRow_ - 1)))
       rowExtent_ *= s_.axes[--firstRow_].extent;
   }
 
+  // Padding that the row operand is guarded for.
+  bool isGuarded() const {
+    const auto* product = loop::as<loop::Binary>(s_.body);
+    for (const loop::Expr& side : {product->a, product->b}) {
+      const auto* c = loop::as<loop::Cast>(side);
+      if (loop::as<loop::Select>(c ? c->value : side)) return true;
+    }
+    return false;
+  }
+
   bool mayFuseRows(size_t axis) {
     if (isDepthwise_ || !y().used(axis) || x().used(axis)) return false;
-    // What the arithmetic costs beside a tile's work.
-    constexpr int64_t kWorthwhile = 128;
-    return reduction() >= kWorthwhile;
+    return reduction() >= kLongReduction;
   }
 
   int64_t reduction() const {
@@ -109,8 +122,8 @@ class ContractionRule {
     bool fma = isFloat(s_.body->type.dtype);
     if (isDepthwise_) {
       // Windows of neighbouring rows overlap: their loads stay in registers, which a second vector would take away.
-      int64_t overlap = q_.target.vectorRegisters >= 32 ? 8 : 4;
-      tile_ = {std::min(overlap, rowExtent_), 1};
+      const int64_t most = q_.target.vectorRegisters >= 32 ? 14 : 6, tiles = (rowExtent_ + most - 1) / most;
+      tile_ = {(rowExtent_ + tiles - 1) / tiles, 1};
     } else {
       tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, q_.target.vectorRegisters, fma});
     }
@@ -221,6 +234,8 @@ class ContractionRule {
     }
     const size_t m = s_.reduce.size();
     std::string last = reduceName(m - 1);
+    std::string edges;
+    const bool decidesPadding = isGuarded() && (isDepthwise_ || this->reduction() < kLongReduction) && !tileLoop.empty();
     if (blocks.reduction > 0) {
       auto [group, member] = w_.split(vo, blocks.panels, Tail::Clamp);
       outer.push_back(group);
@@ -230,15 +245,25 @@ class ContractionRule {
     } else {
       outer.push_back(vo);
       outer.insert(outer.end(), rest.begin(), rest.end());
-      if (!tileLoop.empty()) (blocks.rows > 0 ? inBlock : outer).push_back(tileLoop);
+      if (decidesPadding) edges = tileLoop;
+      if (!tileLoop.empty()) (blocks.rows > 0 || decidesPadding ? inBlock : outer).push_back(tileLoop);
     }
     inner.push_back(vj);
     unrolled = inner;
     inner.push_back(vl);
     for (size_t i = 0; i + 1 < m; ++i) reduction.push_back(reduceName(i));
-    if (m > 1 && this->reduction() * tile_.rows * tile_.vectors <= kMaxUnrolledUpdates) {
+    // Of padded windows the first dim stays a loop: a line outside the data is left out as a whole.
+    const size_t kept = decidesPadding && m > 1 ? 1 : 0;
+    int64_t updates = tile_.rows * tile_.vectors;
+    for (size_t i = kept; i < m; ++i) updates *= s_.reduce[i].extent;
+    if (m > 1 && updates <= kMaxUnrolledUpdates) {
       reduction.push_back(last);
-      unrolled.insert(unrolled.end(), reduction.begin(), reduction.end());
+      unrolled.insert(unrolled.end(), reduction.begin() + static_cast<long>(kept), reduction.end());
+      if (isDepthwise_ && !rowLoop.empty()) {
+        // Row by row: a row's window slides over the last one's.
+        reduction.insert(reduction.begin() + static_cast<long>(kept), inner.front());
+        inner.erase(inner.begin());
+      }
     } else {
       auto [ko, ki] = w_.split(last, kReductionUnroll, Tail::Peel);
       reduction.push_back(ko);
@@ -251,6 +276,7 @@ class ContractionRule {
     w_.reorder(order);
     w_.mark(Primitive::Unroll, unrolled);
     w_.mark(Primitive::Vectorise, {vl});
+    if (!edges.empty()) w_.mark(Primitive::Edges, {edges});
     for (int k = 0; k < 2; ++k) {
       const Access& a = operands_[static_cast<size_t>(k)];
       // Activations are packed when their vectors are not contiguous and rows enough use the copy.

@@ -456,13 +456,31 @@ class Applier {
         if (guardMatters(index, nest, g.first)) body = select(g.second, body, identity(s.combiner, element.dtype));
       return store(acc, at(e), binary(op, load(acc, at(e)), body));
     };
-    Stmt update = openFetching(index, rest, env, combine);
+    Stmt update = openReduction(index, rest, env, combine);
     Stmt done = nest.open(tileNames, env, true, [&](const Env& e) {
       Expr value = combinePartials(nest, acc, accLoops, dims, e, op);
       if (whole) return store(whole->buffer, whole->at(e), binary(op, load(whole->buffer, whole->at(e)), value));
       return finishStore(s, e, value);
     });
     return allocate(acc, block({init, update, done}));
+  }
+
+  // The reduction's loops. What decides about a whole tile's padding is asked outside it.
+  Stmt openReduction(size_t index, const std::vector<std::string>& rest, const Env& env, const Inside& combine) {
+    const Nest& nest = nests_[index];
+    size_t split = 0;
+    for (size_t i = 0; i < rest.size(); ++i)
+      if (loopOf(nest, rest[i]).kind == LoopKind::Serial) split = i + 1;
+    const std::vector<std::string> outer(rest.begin(), rest.begin() + static_cast<long>(split));
+    const std::vector<std::string> inner(rest.begin() + static_cast<long>(split), rest.end());
+    std::vector<Expr> guards = outerGuards(index, inner);
+    if (guards.empty()) return openFetching(index, rest, env, combine);
+    for (const Expr& g : guards) decided_.insert(g.get());
+    return openFetching(index, outer, env, [&](const Env& e) {
+      Stmt body = nest.openReduction(inner, e, combine);
+      for (const Expr& g : guards) body = ifThen(substitute(g, bindings(stages_[index], e)), body);
+      return body;
+    });
   }
 
   // The reduction's loops, with a fetch ahead in each iteration of the innermost serial one: the iterations of all tiles that read one
@@ -620,7 +638,7 @@ class Applier {
         }
         value = load(p.buffer, std::move(indices));
       } else if (product) {
-        value = paddedLoad(index, k, withoutCast(sides[k]));
+        value = paddedLoad(index, k, env);
       }
       if (!value) continue;
       if (const auto* c = as<Cast>(sides[k])) value = cast(c->type.dtype, value);
@@ -630,21 +648,72 @@ class Applier {
     return changed ? sides[0] * sides[1] : body;
   }
 
-  // A guarded operand reads a row of padding where the guard fails, at the place of the row that the innermost index names: code
-  // then chooses between two addresses, outside the innermost loops, and has no branch. Null: nothing to change.
-  Expr paddedLoad(size_t index, int64_t k, const Expr& operand) {
+  static void conjuncts(const Expr& e, std::vector<Expr>* out) {
+    const auto* b = as<Binary>(e);
+    if (b && b->op == BinaryOp::And && e->type.dtype == DType::Bool) {
+      conjuncts(b->a, out);
+      conjuncts(b->b, out);
+    } else {
+      out->push_back(e);
+    }
+  }
+
+  static bool isZero(const Expr& e) {
+    const auto* f = as<FloatImm>(e);
+    int64_t i = -1;
+    return (f && f->value == 0) || (isConstInt(e, &i) && i == 0);
+  }
+
+  // The parts of a padded operand's guard that no loop of a tile changes: where one fails, the whole tile adds nothing.
+  std::vector<Expr> outerGuards(size_t index, const std::vector<std::string>& inTile) const {
+    const Stage& s = stages_[index];
+    std::vector<Expr> out;
+    if (s.combiner != Combiner::Sum) return out;
+    for (int64_t k = 0; k < 2; ++k) {
+      Expr operand = operandExpr(s, k);
+      const auto* guarded = as<Select>(operand);
+      if (!guarded || !isZero(guarded->no) || packs_.count({index, k})) continue;
+      std::vector<Expr> all;
+      conjuncts(guarded->condition, &all);
+      for (const Expr& c : all) {
+        bool inside = false;
+        for (const std::string& name : inTile)
+          for (const std::string& root : nests_[index].roots(name)) inside |= dependsOn(c, s, root);
+        if (!inside) out.push_back(c);
+      }
+    }
+    return out;
+  }
+
+  // A guarded operand that is not packed. Where the reduction runs along its innermost dim, it reads a row of padding when the guard
+  // fails, at the place that the innermost index names: code then chooses between two addresses, outside the innermost loops, and has
+  // no branch. Null: not guarded.
+  Expr paddedLoad(size_t index, int64_t k, const Env& env) {
+    const Stage& s = stages_[index];
+    Expr operand = operandExpr(s, k);
     const auto* guarded = as<Select>(operand);
     const auto* l = guarded ? as<Load>(guarded->yes) : nullptr;
     if (!l || as<Load>(guarded->no)) return nullptr;
-    const Stage& s = stages_[index];
+    const Substitution values = bindings(s, env);
+    std::vector<Expr> all;
+    conjuncts(guarded->condition, &all);
+    Expr condition;
+    for (const Expr& c : all)
+      if (!decided_.count(c.get())) condition = condition ? logicalAnd(condition, c) : c;
+    const Expr value = substitute(guarded->yes, values);
+    if (!condition) return value;
+    condition = substitute(condition, values);
     Ranges ranges;
     for (const Axis& a : s.axes) ranges[a.var.get()] = {0, std::max<int64_t>(0, a.extent - 1)};
     for (const Axis& a : s.reduce) ranges[a.var.get()] = {0, std::max<int64_t>(0, a.extent - 1)};
     int64_t extent = 0;
     Range range;
-    if (!isConstInt(l->buffer->dims.back(), &extent) || !bounds(operandLoad(s, k)->indices.back(), ranges, &range) ||
-        range.min < 0 || range.max >= extent)
-      return nullptr;
+    const bool isReducedAlong = std::any_of(s.reduce.begin(), s.reduce.end(), [&](const Axis& r) {
+      return usesVar(l->indices.back(), r.var.get());
+    });
+    if (!isReducedAlong || !isConstInt(l->buffer->dims.back(), &extent) ||
+        !bounds(l->indices.back(), ranges, &range) || range.min < 0 || range.max >= extent)
+      return select(condition, value, guarded->no);
     BufferRef& row = paddings_[{index, k}];
     if (!row) {
       PackedOperand p;
@@ -661,7 +730,7 @@ class Applier {
       p.computation.stages = {fill};
       operands_.push_back(std::move(p));
     }
-    return select(guarded->condition, guarded->yes, load(row, {l->indices.back()}));
+    return select(condition, value, load(row, {substitute(l->indices.back(), values)}));
   }
 
   struct Packed {
@@ -794,6 +863,7 @@ class Applier {
   std::map<size_t, int64_t> prefetched_;  ///< operand by stage
   std::map<std::pair<size_t, int64_t>, Packed> packed_;
   std::map<std::pair<size_t, int64_t>, BufferRef> paddings_;
+  std::set<const ExprNode*> decided_;  ///< parts of guards that are asked outside the tile
   std::vector<PackedOperand> operands_;
 };
 

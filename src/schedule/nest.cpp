@@ -98,6 +98,12 @@ std::optional<Illegal> Nest::apply(const Step& step) {
     case Primitive::Unroll:
       for (const std::string& name : step.loops) position(name)->kind = LoopKind::Unrolled;
       return std::nullopt;
+    case Primitive::Edges:
+      for (const std::string& name : step.loops) {
+        if (find(name)->reduce) return Illegal::EdgesOfReduction;
+        position(name)->edges = true;
+      }
+      return std::nullopt;
     case Primitive::Partial:
       for (const std::string& name : step.loops) {
         if (!find(name)->reduce) return Illegal::ParallelReduction;
@@ -131,6 +137,7 @@ std::optional<Illegal> Nest::check() const {
       return Illegal::ClampedNotSerial;
   }
   for (size_t i = 0; i < order_.size(); ++i) {
+    if (order_[i].edges && order_[i].kind != LoopKind::Serial) return Illegal::EdgesOfReduction;
     if (order_[i].kind == LoopKind::Vector) {
       if (i + 1 != order_.size()) return Illegal::VectorNotInnermost;
     }
@@ -210,6 +217,14 @@ Stmt Nest::openFrom(const std::vector<std::string>& names, size_t k, const Env& 
   bool branch = !inTile && !loop.reduce;
   if (count == 1 && loop.kind != LoopKind::Parallel) return bind(loop.name, loop::index(0), env, branch, next);
   loop::VarRef var = loop::makeVar(loop.name);
+  if (loop.edges && count > 2 && !(s && s->inner == loop.name && s->tail == Tail::Clamp))
+    return loop::block({bind(loop.name, loop::index(0), env, branch, next),
+                        loop::forLoop(var, loop::index(1), loop::index(count - 2), loop.kind,
+                                      bind(loop.name, var, env, branch, next)),
+                        bind(loop.name, loop::index(count - 1), env, branch, next)});
+  if (loop.edges && count == 2)
+    return loop::block({bind(loop.name, loop::index(0), env, branch, next),
+                        bind(loop.name, loop::index(1), env, branch, next)});
   Expr end = loop::index(count);
   if (s && s->inner == loop.name && s->tail == Tail::Clamp && extentOf(s->parent, env) % s->factor != 0)
     end = loop::minOf(end, loop::index(extentOf(s->parent, env)) - env.value.at(s->outer) * s->factor);

@@ -19,6 +19,7 @@ struct Loop {
   bool reduce = false;
   loop::LoopKind kind = loop::LoopKind::Serial;
   bool partial = false;
+  bool edges = false;  ///< first and last iteration apart
 };
 
 /// What is known inside opened loops: values of loops and axes, extents that tails made smaller, and conditions that stores and
