@@ -252,8 +252,9 @@ class ContractionRule {
     unrolled = inner;
     inner.push_back(vl);
     for (size_t i = 0; i + 1 < m; ++i) reduction.push_back(reduceName(i));
-    // Of padded windows the first dim stays a loop: a line outside the data is left out as a whole.
-    const size_t kept = decidesPadding && m > 1 ? 1 : 0;
+    // Of padded windows the first dim stays a loop: a line outside the data is left out as a whole. Where neighbouring rows share
+    // elements, unrolling more than the channels would keep every one of them in a register.
+    const size_t kept = decidesPadding && m > 1 ? (isDepthwise_ ? 1 : m - 1) : 0;
     int64_t updates = tile_.rows * tile_.vectors;
     for (size_t i = kept; i < m; ++i) updates *= s_.reduce[i].extent;
     if (m > 1 && updates <= kMaxUnrolledUpdates) {

@@ -131,6 +131,36 @@ bool guardStaysOutside(const Stage& producer, const Stage& reader) {
   return outside;
 }
 
+bool divides(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const Expr& x) {
+    const auto* b = as<Binary>(x);
+    found = found || (b && (b->op == BinaryOp::FloorDiv || b->op == BinaryOp::FloorMod));
+    return !found;
+  });
+  return found;
+}
+
+// The same for a reduction so short that its loads unroll: padding is then decided by tile, whatever the order in memory (the colours
+// of a picture come first).
+bool guardIsUnrolled(const Stage& producer, const Stage& reader) {
+  constexpr int64_t kShort = 192;
+  Expr condition;
+  const Load* l = guardedLoad(producer.body, &condition);
+  int64_t reduced = 1;
+  for (const Axis& a : reader.reduce) reduced *= a.extent;
+  if (!l || producer.combiner != Combiner::None || reduced > kShort || reader.reduce.size() < 2 || divides(producer.body))
+    return false;
+  bool isUniform = true;
+  visit(reader.body, [&](const Expr& x) {
+    const auto* read = as<Load>(x);
+    if (read && read->buffer == producer.out)
+      for (const Expr& i : read->indices) isUniform = isUniform && !usesVar(i, reader.axes.back().var.get());
+    return true;
+  });
+  return isUniform;
+}
+
 // A sum of variables and constants, each times a positive constant.
 bool isAffine(const Expr& e) {
   if (e->kind == ExprKind::Var || e->kind == ExprKind::IntImm) return true;
@@ -157,7 +187,7 @@ bool mayInline(const Computation& c, const Stage& producer, const Stage& reader,
     // Views only (permutations, slices, flattened or repeated dims), and padding that is decided outside the innermost loops: an
     // operand of a product must stay a load.
     const auto* l = as<Load>(producer.body);
-    return (l && isPureMovement(producer) && affineIndices(*l)) || (loads == 1 && guardStaysOutside(producer, reader));
+    return (l && isPureMovement(producer) && affineIndices(*l)) || (loads == 1 && (guardStaysOutside(producer, reader) || guardIsUnrolled(producer, reader)));
   }
   int cost = sizeOf(producer.body);
   if (cost <= 6) return true;
