@@ -235,7 +235,8 @@ class ContractionRule {
     const size_t m = s_.reduce.size();
     std::string last = reduceName(m - 1);
     std::string edges;
-    const bool decidesPadding = isGuarded() && (isDepthwise_ || this->reduction() < kLongReduction) && !tileLoop.empty();
+    const bool decidesPadding =
+        isGuarded() && (isDepthwise_ || this->reduction() < kLongReduction) && !tileLoop.empty();
     if (blocks.reduction > 0) {
       auto [group, member] = w_.split(vo, blocks.panels, Tail::Clamp);
       outer.push_back(group);

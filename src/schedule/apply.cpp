@@ -708,11 +708,10 @@ class Applier {
     for (const Axis& a : s.reduce) ranges[a.var.get()] = {0, std::max<int64_t>(0, a.extent - 1)};
     int64_t extent = 0;
     Range range;
-    const bool isReducedAlong = std::any_of(s.reduce.begin(), s.reduce.end(), [&](const Axis& r) {
-      return usesVar(l->indices.back(), r.var.get());
-    });
-    if (!isReducedAlong || !isConstInt(l->buffer->dims.back(), &extent) ||
-        !bounds(l->indices.back(), ranges, &range) || range.min < 0 || range.max >= extent)
+    const bool isReducedAlong = std::any_of(s.reduce.begin(), s.reduce.end(),
+                                            [&](const Axis& r) { return usesVar(l->indices.back(), r.var.get()); });
+    if (!isReducedAlong || !isConstInt(l->buffer->dims.back(), &extent) || !bounds(l->indices.back(), ranges, &range) ||
+        range.min < 0 || range.max >= extent)
       return select(condition, value, guarded->no);
     BufferRef& row = paddings_[{index, k}];
     if (!row) {

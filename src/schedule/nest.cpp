@@ -218,13 +218,13 @@ Stmt Nest::openFrom(const std::vector<std::string>& names, size_t k, const Env& 
   if (count == 1 && loop.kind != LoopKind::Parallel) return bind(loop.name, loop::index(0), env, branch, next);
   loop::VarRef var = loop::makeVar(loop.name);
   if (loop.edges && count > 2 && !(s && s->inner == loop.name && s->tail == Tail::Clamp))
-    return loop::block({bind(loop.name, loop::index(0), env, branch, next),
-                        loop::forLoop(var, loop::index(1), loop::index(count - 2), loop.kind,
-                                      bind(loop.name, var, env, branch, next)),
-                        bind(loop.name, loop::index(count - 1), env, branch, next)});
+    return loop::block(
+        {bind(loop.name, loop::index(0), env, branch, next),
+         loop::forLoop(var, loop::index(1), loop::index(count - 2), loop.kind, bind(loop.name, var, env, branch, next)),
+         bind(loop.name, loop::index(count - 1), env, branch, next)});
   if (loop.edges && count == 2)
-    return loop::block({bind(loop.name, loop::index(0), env, branch, next),
-                        bind(loop.name, loop::index(1), env, branch, next)});
+    return loop::block(
+        {bind(loop.name, loop::index(0), env, branch, next), bind(loop.name, loop::index(1), env, branch, next)});
   Expr end = loop::index(count);
   if (s && s->inner == loop.name && s->tail == Tail::Clamp && extentOf(s->parent, env) % s->factor != 0)
     end = loop::minOf(end, loop::index(extentOf(s->parent, env)) - env.value.at(s->outer) * s->factor);

@@ -149,7 +149,8 @@ bool guardIsUnrolled(const Stage& producer, const Stage& reader) {
   const Load* l = guardedLoad(producer.body, &condition);
   int64_t reduced = 1;
   for (const Axis& a : reader.reduce) reduced *= a.extent;
-  if (!l || producer.combiner != Combiner::None || reduced > kShort || reader.reduce.size() < 2 || divides(producer.body))
+  if (!l || producer.combiner != Combiner::None || reduced > kShort || reader.reduce.size() < 2 ||
+      divides(producer.body))
     return false;
   bool isUniform = true;
   visit(reader.body, [&](const Expr& x) {
@@ -187,7 +188,8 @@ bool mayInline(const Computation& c, const Stage& producer, const Stage& reader,
     // Views only (permutations, slices, flattened or repeated dims), and padding that is decided outside the innermost loops: an
     // operand of a product must stay a load.
     const auto* l = as<Load>(producer.body);
-    return (l && isPureMovement(producer) && affineIndices(*l)) || (loads == 1 && (guardStaysOutside(producer, reader) || guardIsUnrolled(producer, reader)));
+    return (l && isPureMovement(producer) && affineIndices(*l)) ||
+           (loads == 1 && (guardStaysOutside(producer, reader) || guardIsUnrolled(producer, reader)));
   }
   int cost = sizeOf(producer.body);
   if (cost <= 6) return true;

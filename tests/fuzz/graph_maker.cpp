@@ -42,7 +42,7 @@ Ints GraphMaker::anyDims(int64_t minRank, int64_t maxRank) {
 
 Tensor GraphMaker::randomTensor(DType dtype, const Ints& dims, const Contents& contents) {
   Tensor t(dtype, dims);
-  const bool wild = chance(12);
+  const bool wild = chance(12) && !contents.isFinite;
   for (int64_t i = 0; i < t.elements(); ++i) {
     if (contents.bounded) {
       t.setElementInt(i, contents.low + pick(contents.high - contents.low + 1));
@@ -83,6 +83,17 @@ ValueId GraphMaker::value(DType t, const Ints& d) {
   type.shape = Shape::of(d);
   pool_.push_back(patch_.addInput(graph_.mainRegion(), "x", type));
   return pool_.back();
+}
+ValueId GraphMaker::finite(DType t, const Ints& d) {
+  Contents contents;
+  contents.isFinite = true;
+  if (chance(2)) return constant(randomTensor(t, d, contents));
+  ValueType type;
+  type.dtype = t;
+  type.shape = Shape::of(d);
+  ValueId v = patch_.addInput(graph_.mainRegion(), "w", type);
+  contents_[v] = contents;
+  return v;
 }
 ValueId GraphMaker::numeric(int64_t low, int64_t high) {
   ValueId v = pooled(isNumber, low, high);

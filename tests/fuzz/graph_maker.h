@@ -21,6 +21,7 @@ using graph::ValueId;
 struct Contents {
   bool bounded = false;
   int64_t low = 0, high = 0;
+  bool isFinite = false;  ///< floats without infinities and NaN
 };
 
 class GraphMaker {
@@ -50,6 +51,8 @@ class GraphMaker {
 
   /// A value of that type: one that exists, an input, or a constant.
   ValueId value(DType dtype, const Ints& dims);
+  /// Weights: what lies in the padding is not multiplied by them, while the interpreter's loops multiply a zero.
+  ValueId finite(DType t, const Ints& d);
   /// A recent value of one of these classes, or a new one.
   ValueId numeric(int64_t minRank = 0, int64_t maxRank = 5);
   ValueId floating(int64_t minRank = 0, int64_t maxRank = 5);

@@ -46,7 +46,7 @@ bool conv(GraphMaker& g, const std::string& op) {
   w.attrs["group"] = groups;
   DType t = g.floatDType();
   return g.make(op,
-                {g.value(t, joined({1 + g.pick(2), in * groups}, w.image)), g.value(t, joined({outs, in}, w.kernel)),
+                {g.value(t, joined({1 + g.pick(2), in * groups}, w.image)), g.finite(t, joined({outs, in}, w.kernel)),
                  maybeVector(g, t, outs)},
                 w.attrs);
 }
@@ -58,7 +58,7 @@ bool convTranspose(GraphMaker& g, const std::string& op) {
   if (g.chance(3)) w.attrs["output_padding"] = Ints(w.kernel.size(), g.pick(2));
   DType t = g.floatDType();
   return g.make(op,
-                {g.value(t, joined({1 + g.pick(2), in}, w.image)), g.value(t, joined({in, outs}, w.kernel)),
+                {g.value(t, joined({1 + g.pick(2), in}, w.image)), g.finite(t, joined({in, outs}, w.kernel)),
                  maybeVector(g, t, outs * groups)},
                 w.attrs);
 }
