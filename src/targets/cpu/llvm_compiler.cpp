@@ -21,6 +21,7 @@
 #include "targets/cpu/cpu_target.h"
 #include "targets/cpu/emitter.h"
 #include "targets/cpu/llvm_target.h"
+#include "targets/cpu/opaque_bases.h"
 
 namespace locution::targets::cpu {
 namespace {
@@ -76,6 +77,7 @@ class LlvmCompiler : public codegen::KernelCompiler {
     passes.add(llvm::createPromoteMemoryToRegisterPass());
     passes.add(llvm::createEarlyCSEPass());
     passes.add(llvm::createLICMPass());
+    passes.add(createOpaqueBasesPass());
     if (form == Form::Ir) {
       passes.run(module);
       module.print(stream, nullptr);
