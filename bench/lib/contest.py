@@ -18,6 +18,7 @@ from equality import difference
 import models
 
 READY_SECONDS, BLOCK_SECONDS = 1200, 300
+TRIES = 5
 PEERS = ("onnxruntime", "openvino")
 NAMES = {"locution": "Locution", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
@@ -65,6 +66,13 @@ class Contestant:
                 return json.loads(line[2:])
 
     def block(self, seconds):
+        """One turn; again when its samples don't account for the time, for the machine may have been elsewhere."""
+        for _ in range(TRIES):
+            self.bad = self.turn(seconds)
+            if not self.bad or not self.bad.startswith("its samples"):
+                return
+
+    def turn(self, seconds):
         start = time.perf_counter()
         try:
             self.process.stdin.write(f"{seconds}\n")
@@ -73,16 +81,15 @@ class Contestant:
             pass  # the answer says why
         answer, passed = self.answer(BLOCK_SECONDS), time.perf_counter() - start
         if "s" not in answer:
-            self.bad = answer.get("err", "no samples")
-            return
+            return answer.get("err", "no samples")
         told = self.ready.get("batch", 1) * sum(s for s, _ in answer["s"])
-        if not 0.7 * passed - 0.03 < told < 1.05 * passed:
-            self.bad = f"its samples add up to {told:.2f} s of {passed:.2f} s"
-            return
+        if not 0.7 * passed - 0.1 < told < 1.05 * passed:
+            return f"its samples add up to {told:.2f} s of {passed:.2f} s"
         # Samples in which another process had the core say nothing of the engine, unless there are no others.
         clean = [s for s, switches in answer["s"] if switches == 0] or [s for s, _ in answer["s"]]
         self.samples += clean
         self.rounds.append(statistics.median(clean))
+        return None
 
     def outputs(self):
         files = sorted(self.folder.glob("output_*.npy"), key=lambda p: int(p.stem.split("_")[1]))

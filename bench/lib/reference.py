@@ -77,6 +77,14 @@ class AveragePool(AveragePool_19):
         return (total / sum(view for _, view in windows(np.ones_like(inside), kernel_shape, strides, pads, dilations, auto_pad, 0)),)
 
 
+class GlobalMaxPool(OpRun):
+    """ONNX's own takes the wrong axes of what has one spatial dim."""
+    op_domain = ""
+
+    def _run(self, x):
+        return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
+
+
 class Erf(OpRun):
     """ONNX's own rounds to float32."""
     op_domain = ""
@@ -106,7 +114,7 @@ def run(path, inputs):
     """The outputs in float64 (what is not a float in its own type)."""
     model = onnx.load(path)
     widen(model.graph)
-    evaluator = ReferenceEvaluator(model, new_ops=[Conv, MaxPool, AveragePool, Erf])
+    evaluator = ReferenceEvaluator(model, new_ops=[Conv, MaxPool, AveragePool, GlobalMaxPool, Erf])
     del model
     wide = lambda array: array.astype(np.float64) if array.dtype == np.float32 else array
     evaluator.rt_inits_ = {name: wide(array) for name, array in evaluator.rt_inits_.items()}
