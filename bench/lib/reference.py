@@ -85,6 +85,16 @@ class GlobalMaxPool(OpRun):
         return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
 
 
+class BatchNormalization(OpRun):
+    """ONNX's own trains where an old opset gives a momentum."""
+    op_domain = ""
+
+    def _run(self, x, scale, offset, mean, variance, epsilon=None, momentum=None, training_mode=None, spatial=None):
+        by_channel = lambda v: v.reshape(1, -1, *[1] * (x.ndim - 2))
+        epsilon = 1e-5 if epsilon is None else np.float64(np.float32(epsilon))
+        return ((x - by_channel(mean)) / np.sqrt(by_channel(variance) + epsilon) * by_channel(scale) + by_channel(offset),)
+
+
 class Erf(OpRun):
     """ONNX's own rounds to float32."""
     op_domain = ""
@@ -114,7 +124,7 @@ def run(path, inputs):
     """The outputs in float64 (what is not a float in its own type)."""
     model = onnx.load(path)
     widen(model.graph)
-    evaluator = ReferenceEvaluator(model, new_ops=[Conv, MaxPool, AveragePool, GlobalMaxPool, Erf])
+    evaluator = ReferenceEvaluator(model, new_ops=[Conv, MaxPool, AveragePool, GlobalMaxPool, BatchNormalization, Erf])
     del model
     wide = lambda array: array.astype(np.float64) if array.dtype == np.float32 else array
     evaluator.rt_inits_ = {name: wide(array) for name, array in evaluator.rt_inits_.items()}
