@@ -19,6 +19,8 @@ namespace {
 
 constexpr int64_t kReductionUnroll = 4;
 constexpr int64_t kMaxUnrolledUpdates = 256;
+/// Strict: the most terms that are added up one after the other where there are no rows to share the registers.
+constexpr int64_t kStrictChain = 512;
 /// From here on a tile's work dwarfs the arithmetic of its rows' addresses.
 constexpr int64_t kLongReduction = 192;
 
@@ -211,6 +213,10 @@ class ContractionRule {
       if (row_ == v_ || i < firstRow_ || i > row_)
         (s_.axes[i].extent == 1 || (x().used(i) && y().used(i)) ? batch_ : rest).push_back(axisName(i));
     const Blocks blocks = rest.empty() ? chooseBlocks() : Blocks{};
+    // Products of few rows are sums of thousands of terms one after the other; apart and in pairs they round a quarter as much.
+    const bool isApart = q_.target.strict && !isDepthwise_ && rowLoop.empty() && s_.reduce.size() == 1 &&
+                         blocks.reduction == 0 && reduction() > kStrictChain;
+    if (isApart) tile_.vectors = std::min<int64_t>(tile_.vectors, 2);
     auto [vo, vi] = w_.split(vLoop, tile_.vectors * lanes_, Tail::Peel);
     auto [vj, vl] = w_.split(vi, lanes_, Tail::Mask);
     // Loops shared out to threads, serial ones of a block, the reduction, the register tile.
@@ -271,6 +277,7 @@ class ContractionRule {
       reduction.push_back(ko);
       reduction.push_back(ki);
       unrolled.push_back(ki);
+      if (isApart) w_.mark(Primitive::Partial, {ki});
     }
     const size_t shared = outer.size();
     std::vector<std::string> order = outer;

@@ -58,3 +58,17 @@ def test_strict_is_kept_in_the_file(binary, convolution, tmp_path):
         files.append(tmp_path / f"{len(files)}.loc")
         subprocess.run([binary, "compile", path, "-o", files[-1], *options], check=True, capture_output=True)
     assert b"strict = false" in files[0].read_bytes() and b"strict = true" in files[1].read_bytes()
+
+
+def test_strict_adds_long_sums_apart(binary, tmp_path):
+    """A row times a matrix: 8192 terms of one sign, which one chain of additions rounds the most."""
+    rng = np.random.default_rng(6)
+    x, weights = rng.random((1, 8192), np.float32), rng.random((8192, 64), np.float32)
+    np.save(tmp_path / "x.npy", x)
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(weights, "w")])
+    path = tmp_path / "row.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    exact = (x.astype(np.float64) @ weights.astype(np.float64))[0]
+    usual, strict = error(binary, path, exact, tmp_path / "a"), error(binary, path, exact, tmp_path / "b", "--strict")
+    assert strict < usual / 2
