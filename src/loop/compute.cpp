@@ -136,6 +136,8 @@ Function naiveLoops(const Computation& c) {
   f.outputCount = c.outputs.size();
   if (c.raw) {
     f.body = c.raw;
+    if (const auto* loop = as<For>(f.body); loop && loop->loop == LoopKind::Parallel)
+      isConstInt(loop->extent, &f.parallelExtent);
     return f;
   }
   std::vector<Stmt> stages;

@@ -32,6 +32,10 @@ struct Recurrent {
 Status inferRecurrent(InferContext& c, int64_t gates, const std::vector<std::string>& defaultActivations);
 Result<Recurrent> parseRecurrent(ComputeContext& c, int64_t gates, const std::vector<std::string>& defaultActivations);
 
+/// What the attributes say, without any extent but `directions`.
+Result<Recurrent> parseRecurrentAttributes(const graph::Node& node, int64_t gates,
+                                           const std::vector<std::string>& defaultActivations);
+
 loop::Expr applyActivation(const Recurrent::Activation& activation, const loop::Expr& x);
 /// What goes into an activation: clipped where the node says so.
 loop::Expr clipped(const Recurrent& r, const loop::Expr& x);

@@ -122,22 +122,27 @@ Status inferRecurrent(InferContext& c, int64_t gates, const std::vector<std::str
   return Status::ok();
 }
 
-Result<Recurrent> parseRecurrent(ComputeContext& c, int64_t gates, const std::vector<std::string>& defaults) {
-  const graph::Node& node = c.node();
+Result<Recurrent> parseRecurrentAttributes(const graph::Node& node, int64_t gates,
+                                           const std::vector<std::string>& defaults) {
   Recurrent r;
-  std::vector<int64_t> x = c.inputExtents(0);
   r.batchFirst = node.intAttr("layout", 0) != 0;
+  r.gates = gates;
+  LOCUTION_ASSIGN_OR_RETURN(r.directions, directionCount(node));
+  r.reverseOnly = node.stringAttr("direction", "forward") == "reverse";
+  r.clip = node.floatAttr("clip", 0);
+  LOCUTION_ASSIGN_OR_RETURN(r.activations, parseActivations(node, r.directions, defaults));
+  return r;
+}
+
+Result<Recurrent> parseRecurrent(ComputeContext& c, int64_t gates, const std::vector<std::string>& defaults) {
+  LOCUTION_ASSIGN_OR_RETURN(Recurrent r, parseRecurrentAttributes(c.node(), gates, defaults));
+  std::vector<int64_t> x = c.inputExtents(0);
   r.steps = x[r.batchFirst ? 1 : 0];
   r.batch = x[r.batchFirst ? 0 : 1];
   r.inputs = x[2];
   r.hidden = c.inputExtents(2)[2];
-  r.gates = gates;
-  LOCUTION_ASSIGN_OR_RETURN(r.directions, directionCount(node));
-  r.reverseOnly = node.stringAttr("direction", "forward") == "reverse";
   r.type = c.input(0).dtype;
   r.accumulator = accumulatorType(r.type);
-  r.clip = node.floatAttr("clip", 0);
-  LOCUTION_ASSIGN_OR_RETURN(r.activations, parseActivations(node, r.directions, defaults));
   return r;
 }
 
