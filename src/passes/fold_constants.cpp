@@ -1,8 +1,8 @@
 // fold-constants: nodes whose inputs are all constant, and integers that shapes decide, become constants.
 // Needs: types of the main inputs. Gives: types as infer-shapes does; what was folded is gone. One sweep, as a node is seen after all
 // that it reads; an If whose condition became constant gives way to its branch, a
-// loop whose iterations are counted to these. Too large an output (PassContext::foldCapBytes)
-// stays a node, so does what an op refuses: whoever compiles it has the message.
+// loop whose iterations are counted to these. What would make more out of little than PassContext::foldCapBytes allows, in all runs
+// of the pass together, stays a node, so does what an op refuses: whoever compiles it has the message.
 //     %s = Shape(%x); %n = Gather(%s, 0); %w2 = Mul(%w, %scale)   ->   const %n = 8; const %w2 = [...]
 #include <algorithm>
 
@@ -40,6 +40,24 @@ class Folder {
   }
 
  private:
+  static int64_t bytesOf(const Tensor& t) {
+    return t.isValid() && t.dtype() != DType::String ? static_cast<int64_t>(t.bytes()) : 0;
+  }
+
+  /// Elements and bytes of constants.
+  struct Size {
+    int64_t elements = 0, bytes = 0;
+    void add(const Tensor& t) {
+      if (!t.isValid()) return;
+      elements += t.elements();
+      bytes += bytesOf(t);
+    }
+  };
+  /// As many elements as went in, of another type or in another order, are no more than the file asks for.
+  static int64_t made(const Size& out, const Size& in) {
+    return out.elements > in.elements ? std::max<int64_t>(out.bytes - in.bytes, 0) : 0;
+  }
+
   /// Outputs whose integers inference knows.
   bool foldKnown(NodeId id) {
     const Node& node = graph_.node(id);
@@ -61,25 +79,29 @@ class Folder {
   bool foldEvaluated(NodeId id) {
     const Node& node = graph_.node(id);
     if (!node.regions.empty() || patternOf(node) == ops::Pattern::Control || isRandom(graph_, node)) return false;
-    int64_t inputBytes = 0;
+    Size in, out;
     for (ValueId v : node.inputs) {
       if (!v.isValid()) continue;
       const Tensor* t = graph_.constant(v);
       if (!t) return false;
-      inputBytes += static_cast<int64_t>(t->bytes());
+      in.add(*t);
     }
-    const int64_t cap = std::max(context_.foldCapBytes, inputBytes);
     for (ValueId v : node.outputs) {
       if (!v.isValid()) continue;
       const ValueType& type = graph_.type(v);
       if (type.kind != ValueKind::Tensor) return false;
-      if (std::optional<Ints> dims = staticExtents(type); dims && dtypeBytes(type.dtype, elementsOf(*dims)) > cap)
-        return false;
+      std::optional<Ints> dims = staticExtents(type);
+      if (!dims) continue;
+      out.elements += elementsOf(*dims);
+      out.bytes += dtypeBytes(type.dtype, elementsOf(*dims));
     }
+    if (made(out, in) > context_.foldCapBytes) return false;
     Result<std::vector<Tensor>> results = evaluateNode(graph_, id, context_);
     if (!results.isOk()) return false;
-    for (const Tensor& t : *results)
-      if (t.isValid() && t.dtype() != DType::String && static_cast<int64_t>(t.bytes()) > cap) return false;
+    out = {};
+    for (const Tensor& t : *results) out.add(t);
+    if (made(out, in) > context_.foldCapBytes) return false;
+    context_.foldCapBytes -= made(out, in);
     for (size_t i = 0; i < results->size(); ++i)
       if (ValueId out = node.outputs[i]; out.isValid() && (*results)[i].isValid())
         patch_.makeConstant(out, std::move((*results)[i]));

@@ -65,3 +65,34 @@ def transformer(path, tokens=17, model=48, heads=4, layers=2):
         y = b.op("Mul", y, b.op("Mul", b.op("Add", b.op("Erf", b.op("Div", y, b.constant(np.float32(2 ** 0.5)))), b.constant(np.float32(1))), b.constant(np.float32(0.5))))
         x = b.op("Add", x, b.op("MatMul", y, b.weight(4 * model, model, scale=0.1)))
     b.save(path, [("ids", TensorProto.INT64, ["n", "tokens"])], x)
+
+
+def mixer(path, width=64, wide=512):
+    """Rows of vectors: an attention-like mix over the rows, then a wide multilayer perceptron. Both leading dims are open."""
+    b = Builder(3)
+    scores = b.op("MatMul", b.op("MatMul", "x", b.weight(width, width, scale=0.1)), b.op("Transpose", "x", perm=[0, 2, 1]))
+    x = b.op("Add", "x", b.op("MatMul", b.op("Softmax", scores, axis=-1), "x"))
+    y = b.op("Relu", b.op("Add", b.op("MatMul", x, b.weight(width, wide, scale=0.1)), b.weight(wide, scale=0.1)))
+    b.save(path, [("x", TensorProto.FLOAT, ["rows", "columns", width])], b.op("Add", x, b.op("MatMul", y, b.weight(wide, width, scale=0.05))))
+
+
+def growing_constants(path, count, elements):
+    """Sums of the input and of constants that Expand makes out of a few elements."""
+    b = Builder(4)
+    for i in range(count):
+        row = b.constant(np.arange(256, dtype=np.float32) + i)
+        grown = b.op("Mul", b.op("Expand", row, b.constant(np.array([elements // 256, 256]))), b.constant(np.float32(0.5)))
+        top = b.op("ReduceMax", b.op("Add", grown, "x"), keepdims=0)
+        total = top if i == 0 else b.op("Add", total, top)
+    b.save(path, [("x", TensorProto.FLOAT, [256])], total)
+
+
+def chain(path, blocks, width=16):
+    """One block after the other, each with weights of its own: what compiling costs beyond making kernels."""
+    b, x = Builder(5), "x"
+    for _ in range(blocks):
+        y = b.op("Add", b.op("MatMul", x, b.weight(width, width)), b.weight(width))
+        y = b.op("Transpose", b.op("Reshape", y, b.constant(np.array([4, 2, width // 2]))), perm=[0, 2, 1])
+        y = b.op("Softmax", b.op("Reshape", y, b.constant(np.array([4, width]))), axis=-1)
+        x = b.op("Add", x, b.op("Mul", y, b.op("Sigmoid", y)))
+    b.save(path, [("x", TensorProto.FLOAT, [4, width])], x)

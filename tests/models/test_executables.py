@@ -1,5 +1,7 @@
 """Compiled files: the same bytes at any number of compile threads, the same bits at any number of run threads, memory in its bounds."""
 import json
+import resource
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import engines
 import networks
 import numpy as np
 import pytest
+from conftest import FULL
 
 
 def peak_bytes(command):
@@ -89,3 +92,32 @@ def test_an_input_that_decides_shapes_takes_no_other_value(binary, tmp_path):
     wrong = call("run", tmp_path / "r.loc", "--input", f"shape={tmp_path / 'other.npy'}")
     assert wrong.returncode == 1
     assert 'compiled in as [2, 3]; to run with [3, 2], compile again' in wrong.stderr
+
+
+# Constants of a few bytes that fold to a gigabyte: in one piece, and in forty that each stay below the cap (64 MiB).
+@pytest.mark.parametrize("count, megabytes", [(1, 1024), (40, 32)])
+def test_folding_never_costs_more_memory_than_its_cap(binary, tmp_path, count, megabytes):
+    model = tmp_path / "grows.onnx"
+    networks.growing_constants(model, count, megabytes << 18)
+    folded = peak_bytes([binary, "compile", model, "-o", tmp_path / "a.loc", "--jobs", "1"])
+    plain = peak_bytes([binary, "compile", model, "-o", tmp_path / "b.loc", "--jobs", "1", "--disable-pass", "fold-constants"])
+    print(f"{count} x {megabytes} MB: {folded / 2**20:.0f} MB, without folding {plain / 2**20:.0f} MB")
+    assert plain < 400 << 20
+    assert folded <= plain + (64 << 20) + (32 << 20)  # what the cap allows, and a margin
+
+
+@pytest.mark.skipif(not FULL, reason="a minute of compiling")
+def test_compiling_takes_time_in_proportion_to_the_nodes(binary, tmp_path):
+    seconds = []
+    for blocks in (250, 500, 1000, 2000):
+        model, times = tmp_path / f"chain{blocks}.onnx", []
+        networks.chain(model, blocks)
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([binary, "compile", model, "-o", tmp_path / "chain.loc", "--jobs", "1", "--cache", "off"], check=True, capture_output=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)  # what else runs must not matter
+        seconds.append(statistics.median(times))
+    print("seconds:", ", ".join(f"{s:.2f}" for s in seconds))
+    for small, large in zip(seconds, seconds[1:]):
+        assert large <= 2.3 * small, seconds
