@@ -23,7 +23,11 @@ LOCUTION_API locution_status locution_compile(const char* model_path, const char
                                               const char* output_path, const locution_progress* progress,
                                               locution_error* error);
 
-/* The same without a file: for this machine, and ready to run. Free with locution_model_free. */
+/* The same without a file: for this machine, and ready to run. Free with locution_model_free.
+ * Dims and values that decide shapes need not be given: a model with such inputs (their ports have dims of -1) takes any shape.
+ * locution_run then compiles it the first time a context of it brings these shapes, and keeps the code for the 32 sets of shapes
+ * used last, for fewer when their weights pass 512 MB: memory does not grow with the number of shapes. What does not fit the model
+ * is an error of that run. arena_bytes, weight_bytes and flops of such a model are 0. */
 LOCUTION_API locution_status locution_compile_model(const char* model_path, const char* const* options,
                                                     size_t option_count, const locution_progress* progress,
                                                     locution_model** model, locution_error* error);

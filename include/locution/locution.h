@@ -115,7 +115,7 @@ typedef struct locution_port {
   locution_dtype dtype;
   locution_kind kind;
   int32_t rank;
-  const int64_t* dims; /* -1: depends on data (outputs) */
+  const int64_t* dims; /* -1: depends on data (outputs); any extent (inputs, see compiler.h) */
 } locution_port;
 #define LOCUTION_PORT_INIT \
   { sizeof(locution_port), NULL, LOCUTION_FLOAT32, LOCUTION_TENSOR, 0, NULL }

@@ -231,12 +231,7 @@ Result<Compiled> Session::compile(graph::Graph graph, const Progress& progress) 
   in.progress = progress;
   in.times = &out.times;
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<runtime::Executable> exe, buildExecutable(std::move(lowered), in));
-  for (runtime::Port& port : exe->inputs)
-    if (std::find(frozen_.begin(), frozen_.end(), port.name) != frozen_.end()) {
-      hostops::ByteWriter bytes;
-      hostops::writeTensor(bytes, options_.inputValues.at(port.name));
-      port.required = bytes.take();
-    }
+  requireFrozen(*exe);
   exe->modelName = name;
   exe->metadata = std::move(metadata);
   exe->compilerVersion = compilerVersion();
@@ -244,6 +239,15 @@ Result<Compiled> Session::compile(graph::Graph graph, const Progress& progress) 
   out.warnings = warnings_;
   out.seconds = since(start);
   return out;
+}
+
+void Session::requireFrozen(runtime::Executable& executable) const {
+  for (runtime::Port& port : executable.inputs)
+    if (std::find(frozen_.begin(), frozen_.end(), port.name) != frozen_.end()) {
+      hostops::ByteWriter bytes;
+      hostops::writeTensor(bytes, options_.inputValues.at(port.name));
+      port.required = bytes.take();
+    }
 }
 
 Result<Compiled> compileModel(const std::string& path, const CompileOptions& options, const Progress& progress) {
@@ -268,10 +272,11 @@ Result<Compiled> compileModel(const std::string& path, const CompileOptions& opt
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<Session> session, Session::create(options));
   LOCUTION_ASSIGN_OR_RETURN(graph::Graph graph, session->load(path));
   double load = since(start);
-  auto compiled = session->compile(std::move(graph), progress);
+  auto compiled =
+      session->isOpen() ? session->compileLazily(std::move(graph), path) : session->compile(std::move(graph), progress);
   if (!compiled.isOk()) return compiled.status().withContext(path);
   compiled->times.insert(compiled->times.begin(), {"load", load});
-  if (cache) {
+  if (cache && !session->isOpen()) {  // what is made at run time has no file
     auto storing = Clock::now();
     compiled->cache = CacheUse::Miss;
     Status s = cache->store(session->cacheInputs(), {compiled->executable, compiled->warnings});
@@ -285,6 +290,10 @@ Result<Compiled> compileModel(const std::string& path, const CompileOptions& opt
 Result<Compiled> compileGraph(graph::Graph graph, const CompileOptions& options, const Progress& progress) {
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<Session> session, Session::create(options));
   LOCUTION_RETURN_IF_ERROR(session->specialise(graph));
+  if (session->isOpen()) {
+    std::string name = graph.name.empty() ? "the model" : graph.name;
+    return session->compileLazily(std::move(graph), name);
+  }
   return session->compile(std::move(graph), progress);
 }
 

@@ -33,6 +33,7 @@ namespace {
 
 // Work small enough that interpreting it costs less than compiling it.
 constexpr double kInterpretLimit = 1 << 15;
+constexpr size_t kMaxCached = 512;
 
 double workOf(const loop::Computation& c) {
   double work = 0;
@@ -103,6 +104,8 @@ Result<std::shared_ptr<const Evaluator::Compiled>> Evaluator::compile(const loop
     LOCUTION_RETURN_IF_ERROR(addCall(scheduled.function, std::move(buffers)));
   }
   std::lock_guard<std::mutex> lock(mutex_);
+  // A process that compiles a model for ever new shapes meets ever new computations.
+  if (cache_.size() >= kMaxCached) cache_.clear();
   return cache_.emplace(key, out).first->second;
 }
 

@@ -1,6 +1,7 @@
 #include "driver/lazy_region.h"
 
 #include <algorithm>
+#include <map>
 
 #include "graph/patch.h"
 #include "hostops/attrs.h"
@@ -19,6 +20,14 @@ namespace {
 std::vector<int64_t> dimsFor(const ValueType& type, const Tensor& given) {
   const Shape& s = type.shape;
   return given.elements() == 1 && s.isRanked() && s.isStatic() && s.elements() == 1 ? s.extents() : given.dims();
+}
+
+// A run's memory goes; what is compiled in stays.
+Tensor ownCopy(const Tensor& t) {
+  if (t.dtype() == DType::String) return t;
+  Tensor copy(t.dtype(), t.dims());
+  std::copy(t.raw(), t.raw() + t.bytes(), copy.raw());
+  return copy;
 }
 
 }  // namespace
@@ -54,17 +63,32 @@ Status specialiseTo(Graph& graph, const std::vector<HostValue>& inputs) {
     type.shape = Shape::of(dimsFor(type, t));
     patch.setType(ids[i], type);
     if (std::find(needed.begin(), needed.end(), ids[i]) == needed.end()) continue;
-    Tensor value = t.reshaped(type.shape.extents());
-    Tensor copy = value.dtype() == DType::String ? value : Tensor(value.dtype(), value.dims());
-    if (value.dtype() != DType::String) std::copy(value.raw(), value.raw() + value.bytes(), copy.raw());
-    patch.replaceUses(ids[i], patch.addConstant(graph.value(ids[i]).name + ".value", std::move(copy)));
+    Tensor value = ownCopy(t.reshaped(type.shape.extents()));
+    patch.replaceUses(ids[i], patch.addConstant(graph.value(ids[i]).name + ".value", std::move(value)));
   }
   return Status::ok();
 }
 
-LazyRegion::LazyRegion(std::shared_ptr<Session> session, std::shared_ptr<const Graph> graph)
-    : session_(std::move(session)), graph_(std::move(graph)), needed_(graph_->main().inputs.size(), false) {
-  const std::vector<ValueId> needed = neededMainInputs(*graph_);
+Status specialiseModel(Graph& graph, const std::vector<HostValue>& inputs) {
+  LOCUTION_CHECK(graph.main().inputs.size() == inputs.size());
+  const std::vector<ValueId> needed = passes::shapeInputs(graph);
+  std::map<std::string, Shape> shapes;
+  std::map<std::string, Tensor> values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ValueId id = graph.main().inputs[i];
+    if (graph.type(id).kind != ValueKind::Tensor || !inputs[i].isTensor()) continue;
+    const Tensor& t = inputs[i].tensor;
+    shapes[graph.value(id).name] = Shape::of(t.dims());
+    if (std::find(needed.begin(), needed.end(), id) != needed.end()) values[graph.value(id).name] = ownCopy(t);
+  }
+  graph::Patch patch(graph);
+  LOCUTION_RETURN_IF_ERROR(passes::specialise(patch, shapes, values));
+  return passes::needStaticInputs(graph);
+}
+
+LazyRegion::LazyRegion(std::shared_ptr<Session> session, std::shared_ptr<const Graph> graph, Of of)
+    : session_(std::move(session)), graph_(std::move(graph)), of_(of), needed_(graph_->main().inputs.size(), false) {
+  const std::vector<ValueId> needed = of == Of::Model ? passes::shapeInputs(*graph_) : neededMainInputs(*graph_);
   for (size_t i = 0; i < needed_.size(); ++i)
     needed_[i] = std::find(needed.begin(), needed.end(), graph_->main().inputs[i]) != needed.end();
 }
@@ -126,10 +150,10 @@ Result<std::shared_ptr<const runtime::Program>> LazyRegion::compile(const std::v
   if (auto known = find(key)) return known;
   std::lock_guard<std::mutex> lock(compiling_);
   if (auto known = find(key)) return known;
-  if (compilations_ >= kMaxSpecialised)
+  if (of_ == Of::Region && compilations_ >= kMaxSpecialised)
     if (auto open = compileOpen()) return open;
   Graph graph = *graph_;
-  LOCUTION_RETURN_IF_ERROR(specialiseTo(graph, inputs));
+  LOCUTION_RETURN_IF_ERROR(of_ == Of::Model ? specialiseModel(graph, inputs) : specialiseTo(graph, inputs));
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Executable> exe, session_->compileRegion(std::move(graph)));
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Program> program, runtime::Program::load(exe));
   keep({std::move(key), program, exe->weightBytes() + static_cast<int64_t>(exe->code.size()), 0});

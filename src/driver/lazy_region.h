@@ -19,9 +19,14 @@ std::vector<graph::ValueId> neededMainInputs(const graph::Graph& graph);
 /// `graph` for exactly these inputs: their shapes, and the values of needed ones. Errors: an input of another kind or dtype.
 Status specialiseTo(graph::Graph& graph, const std::vector<hostops::HostValue>& inputs);
 
+/// The same for a whole model, whose symbols are bound once for all inputs, and whose inputs that decide shapes are compiled in.
+/// Errors: as passes::specialise.
+Status specialiseModel(graph::Graph& graph, const std::vector<hostops::HostValue>& inputs);
+
 /// Compiles a region's graph for each set of input shapes it meets. A region that meets ever new ones (a loop whose state grows) is
-/// compiled once more without them: what host operators can do, they do, and only the rest is compiled for shapes. Keeps the programs used last: at most kMaxPrograms, and no more than
-/// kMaxBytes of weights unless one alone has them.
+/// compiled once more without them: what host operators can do, they do, and only the rest is compiled for shapes. Not so a model:
+/// most of it hangs on its inputs' shapes. Keeps the programs used last: at most kMaxPrograms, and no more than kMaxBytes of weights
+/// unless one alone has them.
 class LazyRegion : public runtime::RegionCompiler {
  public:
   static constexpr size_t kMaxPrograms = 32;
@@ -29,7 +34,8 @@ class LazyRegion : public runtime::RegionCompiler {
   /// Shapes that are met before the region is compiled without them.
   static constexpr int64_t kMaxSpecialised = 8;
 
-  LazyRegion(std::shared_ptr<Session> session, std::shared_ptr<const graph::Graph> graph);
+  enum class Of : uint8_t { Region, Model };
+  LazyRegion(std::shared_ptr<Session> session, std::shared_ptr<const graph::Graph> graph, Of of = Of::Region);
   Result<std::shared_ptr<const runtime::Program>> compile(const std::vector<hostops::HostValue>& inputs) override;
   /// Compilations so far.
   int64_t compilations() const { return compilations_; }
@@ -48,9 +54,10 @@ class LazyRegion : public runtime::RegionCompiler {
 
   std::shared_ptr<Session> session_;           // shared: every region of a model compiles with it
   std::shared_ptr<const graph::Graph> graph_;  // shared with `verify`
-  std::vector<bool> needed_;                   // of each main input
-  std::mutex mutex_;                           // of what follows
-  std::mutex compiling_;                       // one compilation at a time, so that equal ones happen once
+  const Of of_;
+  std::vector<bool> needed_;  // of each main input: its value is compiled in
+  std::mutex mutex_;          // of what follows
+  std::mutex compiling_;      // one compilation at a time, so that equal ones happen once
   std::vector<Entry> entries_;
   enum class Open : uint8_t { Untried, Ready, Useless } isOpen_ = Open::Untried;
   std::shared_ptr<const runtime::Program> open_;  // shared with contexts

@@ -22,6 +22,8 @@ struct CompileOptions {
   bool strict = false;                        ///< TargetSpec::strict
   std::map<std::string, Shape> inputShapes;   ///< specialises dynamic inputs
   std::map<std::string, Tensor> inputValues;  ///< for inputs whose values decide shapes
+  /// Dims and values that stay open are no error: code is made when a run brings them, in this process only.
+  bool anyShape = false;
   int64_t foldCapBytes = int64_t{64} << 20;
   std::set<std::string, std::less<>> disabledPasses;
   std::set<std::string, std::less<>> dumpAfter;

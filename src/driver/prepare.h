@@ -18,9 +18,10 @@
 namespace locution::driver {
 
 /// Gives dynamic inputs the shapes, and inputs whose values decide shapes the values, that the options hold. Errors: an unknown
-/// input, a shape that doesn't fit, a dim or a value that is still open (all of them named).
-/// `frozen` takes the names of inputs whose values are compiled in.
-Status specialiseInputs(graph::Graph& graph, const CompileOptions& options, std::vector<std::string>* frozen);
+/// input, a shape that doesn't fit, a dim or a value that is still open (all of them named), unless `anyShape` allows these.
+/// `frozen` takes the names of inputs whose values are compiled in; `open`, whether something stays open.
+Status specialiseInputs(graph::Graph& graph, const CompileOptions& options, std::vector<std::string>* frozen,
+                        bool* open);
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -31,12 +32,16 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Imports and specialises; the message of an error starts with the file.
   Result<graph::Graph> load(const std::string& path);
   /// For a graph from elsewhere: what `load` does after importing.
-  Status specialise(graph::Graph& graph) { return specialiseInputs(graph, options_, &frozen_); }
+  Status specialise(graph::Graph& graph) { return specialiseInputs(graph, options_, &frozen_, &isOpen_); }
   /// Runs type inference alone.
   Status inferTypes(graph::Graph& graph);
   /// Runs the pass pipeline.
   Status optimise(graph::Graph& graph);
   Result<Compiled> compile(graph::Graph graph, const Progress& progress);
+  /// Something of the graph that was specialised last stayed open (`anyShape`).
+  bool isOpen() const { return isOpen_; }
+  /// Such a graph as an executable that compiles it for each set of shapes it meets.
+  Result<Compiled> compileLazily(graph::Graph graph, const std::string& path);
   /// Optimised graph to steps; regions are compiled ahead where all their shapes are known.
   Result<Lowered> lower(const graph::Graph& graph, bool openInputs = false);
   /// A region's graph, specialised: all of the above without messages or times. Safe to call from several threads.
@@ -62,6 +67,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(const CompileOptions& options, TargetSpec target);
   passes::RunOptions passOptions();
   void warnOfDeclarations(const graph::Graph& graph);
+  void requireFrozen(runtime::Executable& executable) const;
   Result<std::shared_ptr<const runtime::Executable>> build(Lowered lowered);
   Result<RegionCode> makeRegion(graph::Graph graph, const std::string& name);
 
@@ -74,7 +80,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<passes::PassTiming> timings_;
   std::vector<std::string> warnings_, frozen_, externalFiles_;
   std::vector<std::optional<ValueType>> declared_;  // of the file's outputs
-  bool keepsGraphs_ = false;
+  bool keepsGraphs_ = false, isOpen_ = false;
 };
 
 }  // namespace locution::driver

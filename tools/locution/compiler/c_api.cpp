@@ -39,7 +39,7 @@ locution::driver::Progress progressOf(const locution_progress* progress) {
 // Runs `use` on the compiled model.
 template <typename F>
 locution_status compileThen(const char* path, const char* const* options, size_t count,
-                            const locution_progress* progress, locution_error* error, F&& use) {
+                            const locution_progress* progress, locution_error* error, bool anyShape, F&& use) {
   using locution::runtime::reportError;
   if (!path || (count > 0 && !options)) return reportError(error, LOCUTION_INVALID_ARGUMENT, "a null pointer");
   try {
@@ -47,6 +47,7 @@ locution_status compileThen(const char* path, const char* const* options, size_t
     if (!parsed.isOk()) return reportError(error, LOCUTION_INVALID_ARGUMENT, parsed.status().message());
     auto compile = locution::tools::compileOptions(*parsed);
     if (!compile.isOk()) return reportError(error, LOCUTION_INVALID_ARGUMENT, compile.status().message());
+    compile->anyShape = anyShape;
     auto compiled = locution::driver::compileModel(path, *compile, progressOf(progress));
     if (!compiled.isOk()) return reportError(error, LOCUTION_CANNOT_COMPILE, compiled.status().message());
     Status s = use(compiled->executable);
@@ -63,7 +64,7 @@ extern "C" {
 locution_status locution_compile(const char* model_path, const char* const* options, size_t option_count,
                                  const char* output_path, const locution_progress* progress, locution_error* error) {
   if (!output_path) return locution::runtime::reportError(error, LOCUTION_INVALID_ARGUMENT, "output_path is null");
-  return compileThen(model_path, options, option_count, progress, error, [&](const auto& executable) {
+  return compileThen(model_path, options, option_count, progress, error, false, [&](const auto& executable) {
     return locution::runtime::writeExecutable(*executable, output_path);
   });
 }
@@ -72,7 +73,7 @@ locution_status locution_compile_model(const char* model_path, const char* const
                                        const locution_progress* progress, locution_model** model,
                                        locution_error* error) {
   if (!model) return locution::runtime::reportError(error, LOCUTION_INVALID_ARGUMENT, "model is null");
-  return compileThen(model_path, options, option_count, progress, error, [&](const auto& executable) -> Status {
+  return compileThen(model_path, options, option_count, progress, error, true, [&](const auto& executable) -> Status {
     LOCUTION_ASSIGN_OR_RETURN(auto program, locution::runtime::Program::load(executable));
     *model = locution::runtime::makeModelHandle(program);
     return Status::ok();
