@@ -1,6 +1,7 @@
 // Random small graphs over every compiled operator, compiled whole and run, against the interpreter on unfused, unscheduled loops.
-//   fuzz_graphs [--seconds N] [--seed S] [--count N] [--only S] [--print]
-// --only runs (and with --print shows) one graph, in this process: for the debugger. The last line is "N passed, N failed".
+//   fuzz_graphs [--seconds N] [--seed S] [--count N] [--only S] [--print] [--dump FOLDER]
+// --only runs (and with --print shows) one graph, in this process: for the debugger. --dump writes what is right by the interpreter to
+// FOLDER/S, for a second implementation. The last line is "N passed, N failed".
 #include <sys/mman.h>
 
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "driver/compiler.h"
+#include "dump_case.h"
 #include "fuzz_main.h"
 #include "graph_maker.h"
 #include "ops/op.h"
@@ -40,7 +42,7 @@ Case makeCase(uint64_t seed) {
 }
 
 // "" when right, "refused ..." when both or neither could tell, else what is wrong.
-std::string runCase(const Case& c, uint64_t seed) {
+std::string runCase(const Case& c, uint64_t seed, const std::string& dump) {
   auto want = runReference(c.graph, c.inputs);
   auto compiled = driver::compileGraph(c.graph, c.options);
   if (!compiled.isOk()) {
@@ -59,7 +61,10 @@ std::string runCase(const Case& c, uint64_t seed) {
   if (!ran.isOk()) return "the run failed: " + ran.message();
   std::vector<Tensor> have;
   for (size_t i = 0; i < want->size(); ++i) have.push_back(context.output(i));
-  return differenceFromReference(c.graph, c.inputs, *want, have, seed);
+  std::string difference = differenceFromReference(c.graph, c.inputs, *want, have, seed);
+  if (!difference.empty() || dump.empty()) return difference;
+  Status dumped = dumpCase(dump + "/" + std::to_string(seed), c.graph, c.inputs, have);
+  return dumped.isOk() ? "" : dumped.message();
 }
 
 void count(const graph::Graph& g, Coverage& coverage) {
@@ -73,10 +78,10 @@ void count(const graph::Graph& g, Coverage& coverage) {
 
 }  // namespace
 
-std::string runSeed(uint64_t seed, Coverage* coverage) {
+std::string runSeed(uint64_t seed, Coverage* coverage, const std::string& dump = "") {
   Case c = makeCase(seed);
   if (coverage) count(c.graph, *coverage);
-  return runCase(c, seed);
+  return runCase(c, seed, dump);
 }
 
 int fuzzGraphsMain(int argc, char** argv) {
@@ -88,13 +93,13 @@ int fuzzGraphsMain(int argc, char** argv) {
       std::printf("%s--cpu %s --threads %d\n", graph::print(c.graph, 1 << 20).c_str(), c.options.cpu.c_str(),
                   c.options.threads);
     std::fflush(stdout);
-    std::string problem = runCase(c, *flags.only);
+    std::string problem = runCase(c, *flags.only, flags.dump);
     std::printf("%s\n", problem.empty() ? "equal" : problem.c_str());
     return !problem.empty() && !problem.starts_with("refused");
   }
   Coverage coverage;
   int failed = runBatches(
-      flags, "fuzz_graphs", [](uint64_t seed, Coverage& c) { return runSeed(seed, &c); }, coverage);
+      flags, "fuzz_graphs", [&](uint64_t seed, Coverage& c) { return runSeed(seed, &c, flags.dump); }, coverage);
   size_t compiled = 0;
   std::string missing;
   for (const ops::OpDef& op : ops::allOps()) {

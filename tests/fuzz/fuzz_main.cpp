@@ -71,10 +71,13 @@ bool parseFlags(int argc, char** argv, const char* name, Flags* flags) {
       flags->seed = std::strtoull(value, nullptr, 10);
     else if (flag == "--count" && value)
       flags->count = std::atoll(value);
+    else if (flag == "--dump" && value)
+      flags->dump = value;
     else if (flag == "--only" && value)
       flags->only = std::strtoull(value, nullptr, 10);
     else {
-      std::fprintf(stderr, "usage: %s [--seconds N] [--seed S] [--count N] [--only SEED [--print]]\n", name);
+      std::fprintf(stderr, "usage: %s [--seconds N] [--seed S] [--count N] [--only SEED [--print]] [--dump FOLDER]\n",
+                   name);
       return false;
     }
   }

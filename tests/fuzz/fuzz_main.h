@@ -15,6 +15,7 @@ struct Flags {
   int64_t count = INT64_MAX;  ///< of cases
   std::optional<uint64_t> only;
   bool print = false;
+  std::string dump;  ///< a folder, for those that can
 };
 /// Prints a usage message and returns false for anything unknown.
 bool parseFlags(int argc, char** argv, const char* name, Flags* flags);
