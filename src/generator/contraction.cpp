@@ -21,6 +21,7 @@ constexpr int64_t kReductionUnroll = 4;
 constexpr int64_t kMaxUnrolledUpdates = 256;
 /// Strict: the most terms that are added up one after the other where there are no rows to share the registers.
 constexpr int64_t kStrictChain = 512;
+constexpr int64_t kLinesPerThread = 3;
 /// From here on a tile's work dwarfs the arithmetic of its rows' addresses.
 constexpr int64_t kLongReduction = 192;
 
@@ -201,6 +202,13 @@ class ContractionRule {
     return (part + kReductionUnroll - 1) / kReductionUnroll * kReductionUnroll;
   }
 
+  // Of a depthwise convolution: what lies outside a line of pixels.
+  int64_t linesOutside() const {
+    int64_t n = 1;
+    for (size_t i = 0; i < firstRow_; ++i) n *= s_.axes[i].extent;
+    return n;
+  }
+
   void writeLoops(const std::string& vLoop) {
     std::vector<std::string> rest;
     std::string rowLoop;
@@ -249,6 +257,10 @@ class ContractionRule {
       auto [part, step] = w_.split(last, blocks.reduction, Tail::Peel);
       inBlock = {part, member, tileLoop};
       last = step;
+    } else if (isDepthwise_ && !tileLoop.empty() && linesOutside() >= kLinesPerThread * q_.target.threads) {
+      // Pixel after pixel with all its channels: memory is read from one end to the other.
+      if (decidesPadding) edges = tileLoop;
+      inBlock = {tileLoop, vo};
     } else {
       outer.push_back(vo);
       outer.insert(outer.end(), rest.begin(), rest.end());
