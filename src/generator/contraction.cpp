@@ -56,6 +56,17 @@ class ContractionRule {
       vLoop = member;
       vExtent_ = group;
     }
+    firstColumn_ = v_;
+    if (!hasUnknown && !isDepthwise_) {
+      // Columns that lie one behind the other are one loop (pixels, channels first).
+      std::vector<std::string> names{vLoop};
+      while (firstColumn_ > 0 && x().used(firstColumn_ - 1) && !y().used(firstColumn_ - 1) &&
+             mergeable(all_, firstColumn_ - 1, s_.axes[firstColumn_].extent, false)) {
+        names.insert(names.begin(), axisName(--firstColumn_));
+        vExtent_ *= s_.axes[firstColumn_].extent;
+      }
+      vLoop = w_.fuse(names);
+    }
     chooseRows();
     chooseTile();
     writeLoops(vLoop);
@@ -83,7 +94,7 @@ class ContractionRule {
   // not (a convolution's height and width), a fused loop costs address arithmetic outside the reduction and saves incomplete tiles.
   void chooseRows() {
     row_ = v_;
-    for (size_t i = v_; i-- > 0;)
+    for (size_t i = firstColumn_; i-- > 0;)
       if (s_.axes[i].extent > 1 && (!x().used(i) || !y().used(i))) {
         row_ = i;
         break;
@@ -156,7 +167,7 @@ class ContractionRule {
     const int64_t panelColumns = tile_.vectors * lanes_, panels = (vExtent_ + panelColumns - 1) / panelColumns;
     const int64_t tiles = (rowExtent_ + tile_.rows - 1) / tile_.rows;
     int64_t rowBytes = bytesOf(*y().buffer), columnBytes = bytesOf(*x().buffer);
-    for (size_t i = 0; i < v_; ++i)
+    for (size_t i = 0; i < firstColumn_; ++i)
       if (x().used(i) && y().used(i)) {
         rowBytes /= s_.axes[i].extent;
         columnBytes /= s_.axes[i].extent;
@@ -217,7 +228,7 @@ class ContractionRule {
       for (size_t i = firstRow_; i <= row_; ++i) names.push_back(axisName(i));
       rowLoop = w_.fuse(names);
     }
-    for (size_t i = 0; i < v_; ++i)
+    for (size_t i = 0; i < firstColumn_; ++i)
       if (row_ == v_ || i < firstRow_ || i > row_)
         (s_.axes[i].extent == 1 || (x().used(i) && y().used(i)) ? batch_ : rest).push_back(axisName(i));
     const Blocks blocks = rest.empty() ? chooseBlocks() : Blocks{};
@@ -315,7 +326,7 @@ class ContractionRule {
   const Stage& s_;
   std::vector<Access> all_, operands_;
   PlanWriter w_;
-  size_t v_ = 0, row_ = 0, firstRow_ = 0;
+  size_t v_ = 0, firstColumn_ = 0, row_ = 0, firstRow_ = 0;  ///< first: of axes that are one loop
   int64_t vExtent_ = 0, rowExtent_ = 1, lanes_ = 1;
   int vectorOperand_ = 1;
   bool isDepthwise_ = false;

@@ -227,12 +227,12 @@ Linear IndexAlgebra::floorDiv(const Linear& a, int64_t c) {
     return divMod(AtomKind::Div, a, c);
   }
   if (inOneBlock(bounds(a), c, &blockIndex)) return constant(blockIndex);
+  // What divides goes out, and of larger coefficients all but the remainder: `floorMod` keeps the same rest.
   Linear quotient, rest;
   for (auto [id, coefficient] : a.terms) {
-    if (coefficient % c == 0)
-      quotient.terms.emplace_back(id, coefficient / c);
-    else
-      rest.terms.emplace_back(id, coefficient);
+    const int64_t whole = coefficient % c == 0 || coefficient > c ? coefficient / c : 0;
+    if (whole != 0) quotient.terms.emplace_back(id, whole);
+    if (coefficient != whole * c) rest.terms.emplace_back(id, coefficient - whole * c);
   }
   quotient.constant = floorQuotient(a.constant, c);
   rest.constant = floorRemainder(a.constant, c);

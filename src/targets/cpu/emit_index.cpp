@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "loop/build.h"
+#include "loop/passes.h"
 #include "targets/cpu/emitter.h"
 
 namespace locution::targets::cpu {
@@ -144,6 +145,29 @@ llvm::Value* Emitter::laneVector(const LaneIndex& index, int lanes) {
   return b_.CreateAdd(base, llvm::ConstantVector::get(steps));
 }
 
+// The value in one lane, as a scalar; null where a vector isn't made of ramps.
+loop::Expr Emitter::atLane(const loop::Expr& e, const loop::VarRef& lane) {
+  if (e->type.lanes == 1) return e;
+  if (const auto* ramp = loop::as<loop::Ramp>(e)) return ramp->base + ramp->stride * loop::Expr(lane);
+  if (const auto* wide = loop::as<loop::Broadcast>(e)) return wide->value;
+  const auto* bin = loop::as<loop::Binary>(e);
+  if (!bin || e->type.dtype != DType::I64) return nullptr;
+  loop::Expr a = atLane(bin->a, lane), b = atLane(bin->b, lane);
+  return a && b ? loop::binary(bin->op, a, b) : nullptr;
+}
+
+bool Emitter::dividesVectors(const std::vector<loop::Expr>& indices) {
+  bool found = false;
+  for (const auto& index : indices)
+    loop::visit(index, [&](const loop::Expr& e) {
+      const auto* bin = loop::as<loop::Binary>(e);
+      found = found || (bin && e->type.lanes > 1 &&
+                        (bin->op == loop::BinaryOp::FloorDiv || bin->op == loop::BinaryOp::FloorMod));
+      return !found;
+    });
+  return found;
+}
+
 Emitter::LaneIndex Emitter::flatIndex(const loop::Buffer& buffer, const std::vector<loop::Expr>& indices) {
   LaneIndex sum;
   if (indices.size() != buffer.dims.size()) {
@@ -153,6 +177,23 @@ Emitter::LaneIndex Emitter::flatIndex(const loop::Buffer& buffer, const std::vec
   }
   int lanes = 1;
   for (const auto& index : indices) lanes = std::max(lanes, index->type.lanes);
+  // Where a fused loop's vectors cross lines of a dim, only the sum of all indices is plain again.
+  if (lanes > 1 && indices.size() > 1 && dividesVectors(indices)) {
+    const loop::VarRef lane = loop::makeVar("lane");
+    loop::Expr flat;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      loop::Expr at = atLane(indices[i], lane);
+      if (!at) break;
+      flat = flat ? flat * buffer.dims[i] + at : at;
+      if (i + 1 < indices.size()) continue;
+      loop::Expr base;
+      LaneIndex whole;
+      if (!loop::splitAffine(loop::simplify(flat), lane.get(), &base, &whole.step)) break;
+      kept_.push_back(base);
+      whole.base = linear(base);
+      return whole;
+    }
+  }
   for (size_t i = 0; i < indices.size(); ++i) {
     LaneIndex part = laneIndex(indices[i]);
     if (i == 0) {

@@ -81,6 +81,8 @@ class Emitter {
   llvm::Value* emit(const loop::Expr& e);
   llvm::Value* emitNew(const loop::Expr& e);
   llvm::Value* emitSelect(const loop::Select& e);
+  static loop::Expr atLane(const loop::Expr& e, const loop::VarRef& lane);
+  static bool dividesVectors(const std::vector<loop::Expr>& indices);
   bool isNonNegative(const loop::Expr& e) const;
   llvm::Value* emitPrefetch(const loop::Call& e);
   llvm::Value* emitLoadOrZero(const loop::Select& e, const loop::Load& yes, llvm::Value* condition);
