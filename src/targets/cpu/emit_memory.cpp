@@ -41,6 +41,7 @@ llvm::Value* Emitter::loadOne(const Place& p, llvm::Type* memory, llvm::Value* p
 }
 
 llvm::Value* Emitter::emitLoad(const loop::Load& e) {
+  if (auto it = blocks_.find(&e); it != blocks_.end()) return it->second[copy_];
   Place& p = place(e.buffer.get());
   DType type = e.buffer->element.dtype;
   LaneIndex index = flatIndex(*e.buffer, e.indices);

@@ -55,10 +55,14 @@ void Emitter::emitFor(const loop::For& loop) {
 
 void Emitter::emitUnrolled(const loop::For& loop, int64_t extent) {
   llvm::Value* min = emit(loop.min);
+  bool outermost = blocks_.empty();
+  if (outermost && extent > 1) emitBlocks(loop, extent);
   for (int64_t i = 0; i < extent; ++i) {
+    if (outermost) copy_ = static_cast<size_t>(i);
     vars_[loop.var.get()] = i == 0 ? min : b_.CreateAdd(min, b_.getInt64(static_cast<uint64_t>(i)));
     emitStmt(loop.body);
   }
+  if (outermost) blocks_.clear();
 }
 
 void Emitter::emitLoop(const loop::For& loop, llvm::Value* begin, llvm::Value* end, bool mayBeEmpty) {

@@ -137,6 +137,11 @@ class Emitter {
   llvm::Value* toMemory(llvm::Value* v, DType type);
   llvm::Instruction* tagged(llvm::Instruction* access, const Place& p);
 
+  // emit_transpose.cpp
+  void emitBlocks(const loop::For& loop, int64_t extent);
+  void emitBlock(const loop::For& loop, int64_t min, int64_t extent, const loop::Load& e);
+  llvm::Value* joined(std::vector<llvm::Value*> parts);
+
   // Types and small helpers.
   llvm::Type* scalarType(DType type);
   llvm::Type* memoryType(DType type);
@@ -181,6 +186,9 @@ class Emitter {
   std::unordered_map<const loop::ExprNode*, llvm::Value*> memo_;
   std::vector<const loop::ExprNode*> memoLog_;
   std::unordered_map<const loop::ExprNode*, bool> readsMemory_;
+  std::unordered_map<const loop::ExprNode*, std::vector<llvm::Value*>>
+      blocks_;  ///< of each copy of the loop being unrolled
+  size_t copy_ = 0;
 };
 
 template <typename Yes, typename No>

@@ -67,6 +67,7 @@ class LlvmCompiler : public codegen::KernelCompiler {
     module.setDataLayout(machine->createDataLayout());
     module.setTargetTriple(machine->getTargetTriple());
     LOCUTION_RETURN_IF_ERROR(Emitter(codegen::expandMath(f), target_, module).emit());
+    holdConstants(*module.getFunction(kKernelSymbol), target_);
     LOCUTION_RETURN_IF_ERROR(verified(module, f.name));
 
     llvm::SmallVector<char, 0> out;
