@@ -30,7 +30,7 @@ class Analytic : public Scheduler {
     for (size_t i = 0; i < kernel.stages.size(); ++i) {
       StageQuestion question{kernel, i, shared, target};
       if (planWinograd(question, &plan)) return plan;
-      if (!planContraction(question, &plan)) planStage(question, &plan);
+      if (!planContraction(question, &plan) && !planStream(question, &plan)) planStage(question, &plan);
     }
     return plan;
   }

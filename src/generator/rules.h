@@ -32,4 +32,7 @@ bool planChain(const loop::Computation& kernel, const TargetSpec& target, schedu
 /// Convolutions that minimal filtering makes faster, by a model of cycles and traffic. False: not such a stage, or no gain.
 bool planWinograd(const StageQuestion& question, schedule::Plan* plan);
 
+/// Points, movements and reductions, by how they walk through memory. False: a scan, or a contraction.
+bool planStream(const StageQuestion& question, schedule::Plan* plan);
+
 }  // namespace locution::generator

@@ -4,6 +4,7 @@
 
 #include "loop/passes.h"
 #include "schedule/chain.h"
+#include "schedule/hoist.h"
 #include "schedule/nest.h"
 #include "schedule/winograd.h"
 
@@ -820,7 +821,7 @@ class Applier {
     Lowered out;
     Function& f = out.function;
     f.name = c_.name;
-    body = simplify(vectorise(simplify(body)));
+    body = simplify(vectorise(hoistConditions(simplify(body))));
     body = VectorElements(body).mutate(body);
     f.body = body;
     // Inputs that are still read, then what replaced the packed ones, then outputs.

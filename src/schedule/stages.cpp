@@ -433,6 +433,11 @@ std::vector<Computation> cutKernels(const Computation& computation) {
     }
     groups.push_back({s});
   }
+  for (std::vector<Stage>& group : groups) {
+    std::vector<Stage> stored = group;
+    storeRepeated(&stored, c.outputs);
+    if (fits(stored)) group = std::move(stored);
+  }
   if (groups.size() == 1 && groups[0].size() == c.stages.size()) return {c};
   std::vector<Computation> kernels;
   for (size_t g = 0; g < groups.size(); ++g) {
