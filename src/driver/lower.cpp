@@ -334,6 +334,7 @@ class Lowering {
     ops::KernelBuffers buffers(g_);
     std::vector<loop::Stage> stages;
     std::vector<ops::IndexCheck> checks;
+    std::vector<std::vector<ops::IndexCheck>> checksOf;  // a node
     loop::Stmt raw;
     std::vector<NodeStages> origins;
     for (NodeId id : nodes) {
@@ -343,6 +344,7 @@ class Lowering {
       origins.push_back({g_.node(id).op, context.stages()});
       stages.insert(stages.end(), context.stages().begin(), context.stages().end());
       checks.insert(checks.end(), context.checks().begin(), context.checks().end());
+      checksOf.push_back(context.checks());
       if (context.raw()) raw = context.raw();
     }
     LOCUTION_CHECK(!raw || nodes.size() == 1) << graph::describe(g_, owner);
@@ -369,11 +371,7 @@ class Lowering {
       for (size_t i = 0; i < computation.outputs.size(); ++i) valueOf[computation.outputs[i].get()] = whole.outputs[i];
     }
     computation.name = name;
-    for (const ops::IndexCheck& c : checks) {
-      BufferIndex b = bufferOf(c.value);
-      if (!out_.buffers[b].constant.isValid())
-        out_.steps.push_back(CheckStep{b, c.low, c.high, graph::describe(g_, owner)});
-    }
+    for (const std::vector<ops::IndexCheck>& node : checksOf) lowerChecks(node, graph::describe(g_, owner));
     if (!raw) inlineScalars(&computation, valueOf);
     for (const loop::BufferRef& b : computation.inputs)
       if (g_.value(rootOf(valueOf.at(b.get()))).isConstant()) computation.constants.push_back(b);
@@ -412,6 +410,30 @@ class Lowering {
       out_.steps.push_back(std::move(step));
     }
     return Status::ok();
+  }
+
+  // Several checks of one value are of the components of tuples (ops/index_checks.h).
+  void lowerChecks(const std::vector<ops::IndexCheck>& checks, const std::string& node) {
+    for (size_t first = 0; first < checks.size(); ++first) {
+      const ValueId value = checks[first].value;
+      auto isSame = [&](const ops::IndexCheck& c) { return c.value == value; };
+      auto begin = checks.begin() + static_cast<std::ptrdiff_t>(first);
+      if (std::any_of(checks.begin(), begin, isSame)) continue;
+      const BufferIndex b = bufferOf(value);
+      if (out_.buffers[b].constant.isValid()) continue;
+      if (std::count_if(begin, checks.end(), isSame) == 1) {
+        out_.steps.push_back(CheckStep{b, checks[first].low, checks[first].high, node});
+        continue;
+      }
+      std::vector<int64_t> low, high;
+      for (auto at = begin; at != checks.end(); ++at) {
+        if (!isSame(*at)) continue;
+        low.push_back(at->low);
+        high.push_back(at->high);
+      }
+      graph::Attrs attrs{{"value", g_.value(value).name}, {"low", std::move(low)}, {"high", std::move(high)}};
+      out_.steps.push_back(HostStep{"CheckIndexTuples", node, hostops::serialiseAttrs(attrs), {operandOf(value)}, {}});
+    }
   }
 
   // Constants of one element become immediates.

@@ -1,6 +1,7 @@
 // Gather, GatherElements, GatherND: elements by index. An index out of range is an error that names it.
 #include "hostops/helpers.h"
 #include "hostops/ops.h"
+#include "support/strings.h"
 
 namespace locution::hostops {
 namespace {
@@ -92,6 +93,25 @@ Status gatherND(const HostCall& call, std::vector<HostValue>& outputs) {
     copyElements(x, from, y, t * inner, inner);
   }
   outputs[0] = std::move(y);
+  return Status::ok();
+}
+
+// Component k of each tuple along the last dim of input 0 (called `value`) must lie in [low[k], high[k]].
+Status checkIndexTuples(const HostCall& call, std::vector<HostValue>&) {
+  const Tensor& indices = call.tensor(0);
+  const std::vector<int64_t> low = intsAttr(call.attrs, "low"), high = intsAttr(call.attrs, "high");
+  const size_t width = low.size();
+  if (width == 0 || high.size() != width || indices.elements() % static_cast<int64_t>(width) != 0)
+    return Status::error("ranges of " + std::to_string(width) + " components for indices of " +
+                         dimsText(indices.dims()));
+  LOCUTION_ASSIGN_OR_RETURN(std::vector<int64_t> flat, integers(call, 0, "indices"));
+  for (size_t i = 0; i < flat.size(); ++i) {
+    const size_t k = i % width;
+    if (flat[i] >= low[k] && flat[i] <= high[k]) continue;
+    return Status::error("element " + std::to_string(i) + " of " + quoted(textAttr(call.attrs, "value", "")) +
+                         " (component " + std::to_string(k) + ") is " + std::to_string(flat[i]) + ", outside [" +
+                         std::to_string(low[k]) + ", " + std::to_string(high[k]) + "]");
+  }
   return Status::ok();
 }
 

@@ -97,6 +97,15 @@ TEST(Movement, Gather) {
   EXPECT_FALSE(call("GatherND", {kLetters, i64({1, 2}, {0, 3})}).status.isOk());
 }
 
+TEST(Movement, TuplesOfIndicesByComponent) {
+  const Attrs attrs{{"value", std::string("i")}, {"low", ints({-4, -2})}, {"high", ints({3, 1})}};
+  auto message = [&](const Tensor& t) { return call("CheckIndexTuples", {t}, attrs, 0).message(); };
+  EXPECT_TRUE(call("CheckIndexTuples", {i64({2, 2}, {3, 1, -4, -2})}, attrs, 0).status.isOk());
+  EXPECT_EQ(message(i64({2, 2}, {3, 1, -5, 0})), "element 2 of \"i\" (component 0) is -5, outside [-4, 3]");
+  EXPECT_EQ(message(i64({2, 2}, {3, 1, 3, 2})), "element 3 of \"i\" (component 1) is 2, outside [-2, 1]");
+  EXPECT_EQ(message(i64({1, 3}, {0, 0, 0})), "ranges of 2 components for indices of 1x3");
+}
+
 TEST(Movement, PackedTypes) {
   Tensor x(DType::I4, {5});
   for (int64_t i = 0; i < 5; ++i) x.setElementInt(i, i - 2);

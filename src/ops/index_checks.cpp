@@ -1,7 +1,5 @@
 #include "ops/index_checks.h"
 
-#include <algorithm>
-
 #include "ops/helpers.h"
 
 namespace locution::ops {
@@ -36,25 +34,21 @@ Status checkIndexTuples(ComputeContext& c, size_t i, const std::vector<int64_t>&
     size_t component = static_cast<size_t>(k) % extents.size();
     int64_t v = t->elementAsInt(k), n = extents[component];
     if (v < -n || v >= n)
-      return Status::error("input " + std::to_string(i) + ": index " + std::to_string(v) + " of dimension " +
-                           std::to_string(component) + " is outside [" + std::to_string(-n) + ", " +
+      return Status::error("input " + std::to_string(i) + ": index " + std::to_string(v) + " (component " +
+                           std::to_string(component) + ") is outside [" + std::to_string(-n) + ", " +
                            std::to_string(n - 1) + "]");
   }
-  if (!t) checkIndexInput(c, i, *std::max_element(extents.begin(), extents.end()));
+  for (size_t k = 0; !t && k < extents.size(); ++k) checkIndexInput(c, i, extents[k]);
   return Status::ok();
 }
 
 std::vector<Expr> tupleIndices(ComputeContext& c, size_t i, const std::vector<Expr>& tuple,
                                const std::vector<int64_t>& extents) {
-  bool differ =
-      !c.constant(i) && std::adjacent_find(extents.begin(), extents.end(), std::not_equal_to<>()) != extents.end();
   std::vector<Expr> out;
   for (size_t k = 0; k < extents.size(); ++k) {
     std::vector<Expr> at = tuple;
     at.push_back(loop::index(static_cast<int64_t>(k)));
-    Expr index = dataIndex(c, i, std::move(at), extents[k]);
-    if (differ) index = minOf(maxOf(index, loop::index(0)), loop::index(extents[k] - 1));
-    out.push_back(std::move(index));
+    out.push_back(dataIndex(c, i, std::move(at), extents[k]));
   }
   return out;
 }

@@ -12,9 +12,8 @@ void checkIndexInput(ComputeContext& c, size_t i, int64_t extent);
 /// in_i[at] as a position along `extent`: int64, negative ones counted from the end (no test where a constant has none).
 loop::Expr dataIndex(ComputeContext& c, size_t i, std::vector<loop::Expr> at, int64_t extent);
 
-/// The same for tuples along the last dim of input i, component k against extents[k]. A constant is checked exactly. Data is checked
-/// against the largest extent before the kernel runs, and where the extents differ each component is also clamped to its own: never
-/// a stray access.
+/// The same for tuples along the last dim of input i, component k against extents[k]: one check a component, in order. Several checks of
+/// one value by one node always mean this.
 Status checkIndexTuples(ComputeContext& c, size_t i, const std::vector<int64_t>& extents);
 std::vector<loop::Expr> tupleIndices(ComputeContext& c, size_t i, const std::vector<loop::Expr>& tuple,
                                      const std::vector<int64_t>& extents);

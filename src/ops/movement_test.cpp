@@ -164,9 +164,13 @@ TEST(Gather, NegativeIndicesAndChecks) {
   expectRun(batched.attr("batch_dims", int64_t{1}).in(iota({2, 2, 2})).in(i64({2, 1}, {1, 0})), {2, 2}, {2, 3, 4, 5});
   OneNode tuple("GatherND");
   EXPECT_EQ(failure(tuple.in(iota({4, 2})).constant(i64({1, 2}, {3, 2}))),
-            "input 1: index 2 of dimension 1 is outside [-2, 1]");
-  OneNode stray("GatherND");  // within the larger extent, outside its own: clamped, never a stray read
-  expectRun(stray.in(iota({4, 2})).in(i64({1, 2}, {3, 3})), {1}, {7});
+            "input 1: index 2 (component 1) is outside [-2, 1]");
+  OneNode ranges("GatherND");
+  expectRun(ranges.in(iota({4, 2})).in(i64({1, 2}, {3, 1})), {1}, {7});
+  ASSERT_EQ(ranges.checks().size(), 2U);
+  EXPECT_EQ(ranges.checks()[0].high, 3);
+  EXPECT_EQ(ranges.checks()[1].low, -2);
+  EXPECT_EQ(ranges.checks()[1].high, 1);
 }
 
 TEST(OneHot, OutOfRangeIsOff) {

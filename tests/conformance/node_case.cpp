@@ -156,7 +156,8 @@ struct Work {
 void addWork(const runtime::Executable& exe, Work* work) {
   auto addHost = [&](const std::string& name) { work->hosts += (work->hosts.empty() ? "" : " ") + name; };
   for (const runtime::Instruction& instruction : exe.instructions) {
-    if (const auto* host = std::get_if<runtime::RunHostOp>(&instruction)) addHost(host->op);
+    const auto* host = std::get_if<runtime::RunHostOp>(&instruction);
+    if (host && host->op != "CheckIndexTuples") addHost(host->op);
     const auto* copy = std::get_if<runtime::CopySlot>(&instruction);
     work->folded =
         work->folded && copy && exe.slots[static_cast<size_t>(copy->from.index)].space == runtime::SlotSpace::Constant;

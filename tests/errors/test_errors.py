@@ -27,7 +27,7 @@ def refused(folder, arguments, message):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     d = tmp_path_factory.mktemp("errors")
-    for name in ("good", "dynamic", "gather"):
+    for name in ("good", "dynamic", *(n for n in bad_models.MODELS if n.startswith(("gather", "scatter")) and n != "gather_axis")):
         bad_models.build(name, d)
     (d / "text.onnx").write_text("hello, not a model")
     (d / "empty.onnx").write_bytes(b"")
@@ -38,6 +38,9 @@ def folder(tmp_path_factory):
     np.save(d / "wrong_dtype.npy", np.zeros((1, 3, 8, 8)))
     np.save(d / "table.npy", np.zeros((4, 2), np.float32))
     np.save(d / "index.npy", np.array([1, 9]))
+    np.save(d / "tuples.npy", np.array([[3, 1], [-4, -3]]))
+    for name, dims in (("tables", [2, 4, 2]), ("square", [2, 2]), ("pair", [2])):
+        np.save(d / f"{name}.npy", np.zeros(dims, np.float32))
     assert call(d, "compile", "good.onnx", "-o", "good.loc").returncode == 0
     good = (d / "good.loc").read_bytes()
     flipped = bytearray(good)

@@ -84,9 +84,16 @@ Result<std::vector<Tensor>> runReference(const graph::Graph& g, const std::map<s
   for (NodeId n : g.main().nodes) {
     auto loops = ops::computeNodeWithValues(g, n);
     if (!loops.isOk()) return loops.status().withContext(graph::describe(g, n));
-    for (const ops::IndexCheck& c : loops->checks) {
+    // Several checks of one value are of the components of tuples.
+    auto countOf = [&](size_t end, ValueId v) {
+      return std::count_if(loops->checks.begin(), loops->checks.begin() + static_cast<std::ptrdiff_t>(end),
+                           [&](const ops::IndexCheck& c) { return c.value == v; });
+    };
+    for (size_t k = 0; k < loops->checks.size(); ++k) {
+      const ops::IndexCheck& c = loops->checks[k];
       Tensor t = at(c.value);
-      for (int64_t i = 0; i < t.elements(); ++i)
+      const int64_t width = countOf(loops->checks.size(), c.value);
+      for (int64_t i = countOf(k, c.value); i < t.elements(); i += width)
         if (t.elementAsInt(i) < c.low || t.elementAsInt(i) > c.high)
           return Status::error("index out of range").withContext(graph::describe(g, n));
     }
