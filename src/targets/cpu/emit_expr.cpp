@@ -70,6 +70,9 @@ llvm::Value* Emitter::emitNew(const loop::Expr& e) {
       if (bin.op == loop::BinaryOp::FloorDiv && e->type == loop::Type{DType::I64, 1} &&
           loop::isConstInt(bin.b, &divisor) && divisor > 0 && isNonNegative(bin.a))
         return b_.CreateUDiv(a, b_.getInt64(static_cast<uint64_t>(divisor)));
+      if (bin.op == loop::BinaryOp::FloorMod && e->type == loop::Type{DType::I64, 1} &&
+          loop::isConstInt(bin.b, &divisor) && divisor > 0 && isNonNegative(bin.a))
+        return b_.CreateURem(a, b_.getInt64(static_cast<uint64_t>(divisor)));
       return arith(bin.op, type, a, splat(emit(bin.b), e->type.lanes));
     }
     case loop::ExprKind::Select:
