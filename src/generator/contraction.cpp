@@ -55,17 +55,8 @@ class ContractionRule {
       batch_.push_back(g);
       vLoop = member;
       vExtent_ = group;
-    }
-    firstColumn_ = v_;
-    if (!hasUnknown && !isDepthwise_) {
-      // Columns that lie one behind the other are one loop (pixels, channels first).
-      std::vector<std::string> names{vLoop};
-      while (firstColumn_ > 0 && x().used(firstColumn_ - 1) && !y().used(firstColumn_ - 1) &&
-             mergeable(all_, firstColumn_ - 1, s_.axes[firstColumn_].extent, false)) {
-        names.insert(names.begin(), axisName(--firstColumn_));
-        vExtent_ *= s_.axes[firstColumn_].extent;
-      }
-      vLoop = w_.fuse(names);
+    } else if (!isDepthwise_) {
+      vLoop = joinColumns();
     }
     chooseRows();
     chooseTile();
@@ -90,24 +81,53 @@ class ContractionRule {
     return lanes;
   }
 
-  // Rows: neighbouring axes that the vector operand does not move along. Where memory lets them be one loop they are; where it does
-  // not (a convolution's height and width), a fused loop costs address arithmetic outside the reduction and saves incomplete tiles.
+  // Columns that the vector operand has side by side are one loop: pixels, channels first, and the heads of a projection, which the
+  // result may keep apart as long as no vector crosses from one to the next.
+  std::string joinColumns() {
+    std::vector<size_t> columns{v_};
+    bool isOne = true;
+    for (size_t i = v_; i-- > q_.shared;) {
+      if (s_.axes[i].extent == 1 || !x().used(i)) continue;
+      if (y().used(i) || !x().spatial[i] || strideOf(x(), i) != strideOf(x(), v_) * vExtent_) break;
+      isOne = isOne && columns[0] == i + 1 && mergeable(all_, i, s_.axes[i + 1].extent, false);
+      if (!isOne && s_.axes[v_].extent % lanesFor(s_.axes[v_].extent) != 0) break;
+      columns.insert(columns.begin(), i);
+      vExtent_ *= s_.axes[i].extent;
+    }
+    if (columns.size() == 1) {
+      vExtent_ = s_.axes[v_].extent;
+      return axisName(v_);
+    }
+    isColumn_.assign(s_.axes.size(), false);
+    for (size_t i : columns) isColumn_[i] = true;
+    std::vector<std::string> order, names;
+    for (size_t i = q_.shared; i < s_.axes.size(); ++i)
+      if (!isColumn_[i]) order.push_back(axisName(i));
+    for (size_t i : columns) names.push_back(axisName(i));
+    order.insert(order.end(), names.begin(), names.end());
+    for (size_t i = 0; i < s_.reduce.size(); ++i) order.push_back(reduceName(i));
+    w_.reorder(order);
+    return w_.fuse(names);
+  }
+  bool isColumn(size_t axis) const { return axis == v_ || (!isColumn_.empty() && isColumn_[axis]); }
+
+  // Rows: neighbouring axes (columns aside) that the vector operand does not move along. Where memory lets them be one loop they are;
+  // where it does not (a convolution's height and width), a fused loop costs address arithmetic outside the reduction and saves
+  // incomplete tiles.
   void chooseRows() {
-    row_ = v_;
-    for (size_t i = firstColumn_; i-- > 0;)
-      if (s_.axes[i].extent > 1 && (!x().used(i) || !y().used(i))) {
-        row_ = i;
-        break;
-      }
-    firstRow_ = row_;
-    if (row_ == v_) return;
-    rowExtent_ = s_.axes[row_].extent;
     // Short reductions unroll, and then a row's padding is better decided at compile time: columns apart from lines.
     const bool staysApart = isGuarded() && (isDepthwise_ || reduction() < kLongReduction);
-    while (!staysApart && firstRow_ > 0 && s_.axes[firstRow_ - 1].extent > 1 &&
-           x().used(firstRow_ - 1) == x().used(row_) &&
-           (mergeable(all_, firstRow_ - 1, s_.axes[firstRow_].extent, false) || mayFuseRows(firstRow_ - 1)))
-      rowExtent_ *= s_.axes[--firstRow_].extent;
+    for (size_t i = v_; i-- > 0;) {
+      if (isColumn(i)) continue;
+      if (rows_.empty()) {
+        if (s_.axes[i].extent == 1 || (x().used(i) && y().used(i))) continue;
+      } else if (staysApart || s_.axes[i].extent == 1 || x().used(i) != x().used(rows_[0]) ||
+                 !((rows_[0] == i + 1 && mergeable(all_, i, s_.axes[i + 1].extent, false)) || mayFuseRows(i))) {
+        break;
+      }
+      rows_.insert(rows_.begin(), i);
+      rowExtent_ *= s_.axes[i].extent;
+    }
   }
 
   // Padding that the row operand is guarded for.
@@ -163,11 +183,11 @@ class ContractionRule {
   // The row operand of a block stays in the second cache while every vector tile goes by. Where a row is as long as the reduction
   // (matrices), the reduction is cut too, and the sums of a block of outputs wait in the same cache.
   Blocks chooseBlocks() const {
-    if (row_ == v_ || isDepthwise_) return {};
+    if (rows_.empty() || isDepthwise_) return {};
     const int64_t panelColumns = tile_.vectors * lanes_, panels = (vExtent_ + panelColumns - 1) / panelColumns;
     const int64_t tiles = (rowExtent_ + tile_.rows - 1) / tile_.rows;
     int64_t rowBytes = bytesOf(*y().buffer), columnBytes = bytesOf(*x().buffer);
-    for (size_t i = 0; i < firstColumn_; ++i)
+    for (size_t i = 0; i < v_; ++i)
       if (x().used(i) && y().used(i)) {
         rowBytes /= s_.axes[i].extent;
         columnBytes /= s_.axes[i].extent;
@@ -216,20 +236,20 @@ class ContractionRule {
   // Of a depthwise convolution: what lies outside a line of pixels.
   int64_t linesOutside() const {
     int64_t n = 1;
-    for (size_t i = 0; i < firstRow_; ++i) n *= s_.axes[i].extent;
+    for (size_t i = 0; i < rows_.front(); ++i) n *= s_.axes[i].extent;
     return n;
   }
 
   void writeLoops(const std::string& vLoop) {
     std::vector<std::string> rest;
     std::string rowLoop;
-    if (row_ != v_) {
+    if (!rows_.empty()) {
       std::vector<std::string> names;
-      for (size_t i = firstRow_; i <= row_; ++i) names.push_back(axisName(i));
+      for (size_t i : rows_) names.push_back(axisName(i));
       rowLoop = w_.fuse(names);
     }
-    for (size_t i = 0; i < firstColumn_; ++i)
-      if (row_ == v_ || i < firstRow_ || i > row_)
+    for (size_t i = 0; i < v_; ++i)
+      if (!isColumn(i) && std::find(rows_.begin(), rows_.end(), i) == rows_.end())
         (s_.axes[i].extent == 1 || (x().used(i) && y().used(i)) ? batch_ : rest).push_back(axisName(i));
     const Blocks blocks = rest.empty() ? chooseBlocks() : Blocks{};
     // Products of few rows are sums of thousands of terms one after the other; apart and in pairs they round a quarter as much.
@@ -326,7 +346,9 @@ class ContractionRule {
   const Stage& s_;
   std::vector<Access> all_, operands_;
   PlanWriter w_;
-  size_t v_ = 0, firstColumn_ = 0, row_ = 0, firstRow_ = 0;  ///< first: of axes that are one loop
+  size_t v_ = 0;
+  std::vector<size_t> rows_;
+  std::vector<bool> isColumn_;  ///< empty: the last axis only
   int64_t vExtent_ = 0, rowExtent_ = 1, lanes_ = 1;
   int vectorOperand_ = 1;
   bool isDepthwise_ = false;

@@ -8,6 +8,7 @@
 
 #include "passes/all_passes.h"
 #include "passes/fuse_groups.h"
+#include "passes/fuse_projection.h"
 #include "passes/fuse_rules.h"
 
 namespace locution::passes {
@@ -47,6 +48,7 @@ class Fusion {
     const std::vector<NodeId> before = graph_.region(region).nodes;
     for (NodeId id : before)
       if (graph_.node(id).op == "Split") splitToSlices(patch_, id);
+    splitKeyTransposes(patch_, region);
     FuseGroups groups(graph_, region);
     formGroups(graph_, groups);
     // Asked before the first edit: uses move into kernels.

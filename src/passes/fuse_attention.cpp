@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "passes/fuse_projection.h"
+
 namespace locution::passes {
 namespace {
 
@@ -41,7 +43,8 @@ class AttentionFinder {
     for (int product : {scores, values})
       for (size_t i = product == scores ? 0 : 1; i < 2; ++i) addViews(g_.node(product).input(i), &set);
     const std::vector<int>& readers = g_.readers(g_.output(values));
-    if (readers.size() == 1 && !g_.escapes(g_.output(values)) && g_.isAlone(readers[0]) && keepsLast(readers[0]))
+    if (readers.size() == 1 && !g_.escapes(g_.output(values)) && g_.isAlone(readers[0]) &&
+        keepsLastDim(graph_, g_.node(readers[0])))
       set.push_back(readers[0]);
     if (set.size() > kMaxNodes) return;
     std::sort(set.begin(), set.end());
@@ -76,13 +79,9 @@ class AttentionFinder {
     const int64_t rank = rankOf(graph_, node.input(0)), axis = node.intAttr("axis", -1);
     return axis == -1 || axis == rank - 1;
   }
-  bool keepsLast(int n) const {
-    if (g_.node(n).op != "Transpose") return false;
-    const Ints perm = permutationOf(graph_, g_.node(n));
-    return !perm.empty() && perm.back() == static_cast<int64_t>(perm.size()) - 1;
-  }
 
-  /// Transposes, slices and repetitions that an operand is read through, with the aliases between them.
+  /// Transposes, slices and repetitions that an operand is read through, with the aliases between them; what a projection can store as
+  /// it should be is left to that.
   void addViews(ValueId v, Set* set) const {
     Set taken;
     for (int p = g_.producer(v); p >= 0; p = g_.producer(v)) {
@@ -90,6 +89,7 @@ class AttentionFinder {
       Set larger = *set;
       larger.insert(larger.end(), taken.begin(), taken.end());
       if (!onlyReadBy(p, larger)) break;
+      if (keepsLastDim(graph_, g_.node(p)) && isProjection(graph_, throughReshapes(graph_, g_.node(p).input(0)))) break;
       const bool isMoved = op == "Transpose" || op == "Slice" || op == "Expand";
       if (g_.kind(p) != FuseKind::Alias && !(isMoved && g_.kind(p) == FuseKind::Injective)) break;
       taken.push_back(p);

@@ -6,6 +6,7 @@
 
 #include "ops/contexts.h"
 #include "passes/fuse_attention.h"
+#include "passes/fuse_projection.h"
 
 namespace locution::passes {
 namespace {
@@ -133,7 +134,26 @@ class GroupFormer {
       add(larger, p);
       if (fits(larger)) set = std::move(larger);
     }
+    if (isOneOf(g_.node(n).op, {"MatMul", "Gemm"})) growMoved(set);
     commit(set);
+  }
+
+  /// A product stores its result in the order that a reshape and a transpose behind it ask for, as long as runs stay long.
+  void growMoved(Set& set) const {
+    constexpr int64_t kLeastRun = 16;
+    const std::vector<ValueId> open = live(set);
+    if (open.size() != 1) return;
+    Set larger = set;
+    for (ValueId v = open[0]; !g_.escapes(v) && g_.readers(v).size() == 1;) {
+      const int r = g_.readers(v)[0];
+      const bool isMoved = keepsLastDim(graph_, g_.node(r)) && g_.kind(r) == FuseKind::Injective;
+      if (!g_.isAlone(r) || has(larger, r) || !(isMoved || g_.kind(r) == FuseKind::Alias)) return;
+      add(larger, r);
+      v = g_.output(r);
+      if (!isMoved) continue;
+      if (outDims(r).back() >= kLeastRun && fits(larger)) set = std::move(larger);
+      return;
+    }
   }
 
   bool onlyReadBy(int p, const Set& set) const {

@@ -222,30 +222,43 @@ void pruneInputs(Computation* c) {
   std::erase_if(c->constants, [&](const BufferRef& b) { return !all.count(b.get()); });
 }
 
-// The axes of `e` at which it reads the product sum `r`, when each is read at once and in the same order by every load: a permutation.
-// Empty when it is not.
-std::vector<size_t> readAtPermuted(const Stage& e, const Stage& r) {
-  std::vector<size_t> at;
-  bool legal = true, first = true;
+// The indices at which `e` reads the product sum `r`, when every load has the same and they are a permutation of r's elements, dims
+// taken apart or put together (a reshape and a transpose behind a projection).
+std::optional<std::vector<Expr>> readPermuted(const Stage& e, const Stage& r) {
+  std::vector<Expr> at;
+  bool legal = true;
   visit(e.body, [&](const Expr& x) {
     const auto* l = as<Load>(x);
     if (!l || l->buffer != r.out) return legal;
-    std::vector<size_t> now;
-    for (size_t i = 0; i < r.axes.size(); ++i) {
-      size_t axis = 0;
-      auto isFree = [&](size_t k) { return std::find(now.begin(), now.end(), k) == now.end(); };
-      while (axis < e.axes.size() &&
-             !(isFree(axis) && e.axes[axis].extent == r.axes[i].extent && isOwn(l->indices[i], e.axes[axis])))
-        ++axis;
-      now.push_back(axis);
-      legal = legal && axis < e.axes.size();
-    }
-    legal = legal && (first || now == at);
-    first = false;
-    at = now;
+    if (at.empty()) at = l->indices;
+    for (size_t i = 0; i < at.size(); ++i) legal = legal && sameExpr(at[i], l->indices[i]) && isAffine(at[i]);
     return legal;
   });
-  return legal ? at : std::vector<size_t>{};
+  if (!legal) return std::nullopt;
+  // Every element once: the axes' steps through r's memory make a number system.
+  Expr flat = index(0);
+  int64_t elements = 1;
+  for (size_t i = 0; i < at.size(); ++i) {
+    flat = flat * r.axes[i].extent + at[i];
+    elements *= r.axes[i].extent;
+  }
+  const Ranges ranges = rangesOf(e);
+  flat = simplify(flat, ranges);
+  std::map<int64_t, int64_t> extentOf;
+  for (const Axis& a : e.axes) {
+    if (a.extent == 1) continue;
+    Expr base;
+    int64_t step = 0;
+    if (!splitAffine(flat, a.var.get(), &base, &step, ranges) || !extentOf.emplace(step, a.extent).second)
+      return std::nullopt;
+  }
+  int64_t next = 1;
+  for (const auto& [step, extent] : extentOf) {
+    if (step != next) return std::nullopt;
+    next *= extent;
+  }
+  if (next != elements) return std::nullopt;
+  return at;
 }
 
 // A point-by-point stage that reads a reduction at its own axes becomes that reduction's epilogue.
@@ -261,15 +274,17 @@ bool mergeEpilogue(Computation* c, size_t reductionIndex) {
     }
   if (readers != 1) return false;
   Stage& e = c->stages[reader];
-  if (e.combiner != Combiner::None || e.epilogue || e.scan || e.axes.size() != r.axes.size()) return false;
-  std::vector<size_t> at;
-  if (readAtOwnAxes(e.body, r.out.get(), e.axes, e.axes.size())) {
+  if (e.combiner != Combiner::None || e.epilogue || e.scan) return false;
+  std::vector<Expr> at;
+  if (e.axes.size() == r.axes.size() && readAtOwnAxes(e.body, r.out.get(), e.axes, e.axes.size())) {
     for (size_t i = 0; i < e.axes.size(); ++i) {
       if (e.axes[i].extent != r.axes[i].extent) return false;
-      at.push_back(i);
+      at.emplace_back(e.axes[i].var);
     }
   } else if (isProductSum(r)) {
-    at = readAtPermuted(e, r);
+    auto permuted = readPermuted(e, r);
+    if (!permuted) return false;
+    at = std::move(*permuted);
   }
   if (at.size() != r.axes.size()) return false;
   // What else the reader needs must exist before the reduction runs, or be moved there: stages between may not be read by it.
@@ -284,7 +299,7 @@ bool mergeEpilogue(Computation* c, size_t reductionIndex) {
   VarRef acc = makeVar("acc", {r.body->type.dtype, 1});
   Expr value = acc;
   Substitution toOwn;
-  for (size_t i = 0; i < e.axes.size(); ++i) toOwn[r.axes[i].var.get()] = e.axes[at[i]].var;
+  for (size_t i = 0; i < at.size(); ++i) toOwn[r.axes[i].var.get()] = at[i];
   if (r.epilogue) {
     Substitution map = toOwn;
     map[r.acc.get()] = acc;
