@@ -171,6 +171,8 @@ class StreamPlanner {
     int64_t pieces = 1;
     for (size_t i = q_.shared; i < first; ++i) pieces *= s_.axes[i].extent;
     // Every thread gets a piece, though a narrower one.
+    // The order of summation is the same for any number of threads.
+    const int64_t apart = kAccumulators / 2 / taken;
     while (q_.isAlone() && taken > 1 && pieces * ((vectors + taken - 1) / taken) < q_.target.threads)
       taken = (taken + 1) / 2;
     auto [outer, i] = w_.split(inner, taken * lanes, Tail::Peel);
@@ -181,7 +183,7 @@ class StreamPlanner {
     int64_t steps = 1, lastSteps = s_.reduce.empty() ? 1 : s_.reduce[m_ - 1].extent;
     for (const loop::Axis& r : s_.reduce) steps *= r.extent;
     for (size_t k = 0; k + 1 < m_; ++k) order.push_back(reduceName(k));
-    int64_t parts = std::min(kAccumulators / 2 / taken, lastSteps);
+    int64_t parts = std::min(apart, lastSteps);
     if (parts > 1 && steps >= 4 * parts) {
       auto [ro, ri] = w_.split(reduceName(m_ - 1), parts, Tail::Mask);
       append(&order, {ro, ri});

@@ -59,9 +59,10 @@ bool planWinograd(const StageQuestion& q, schedule::Plan* plan) {
   }
   const auto channels = static_cast<double>(form->channels), made = static_cast<double>(form->outputs);
   // Weights of a whole network don't stay in the last cache from one run to the next.
-  const double readRate = t.readGbs * 1e9 * t.threads;
+  const double readRate = t.readGbs * 1e9;
   auto total = [&](double compute, double bytes) {
-    const double a = compute / t.threads, b = bytes / readRate;
+    // Of one thread, whatever the number: the algorithm decides about rounding, and results are the same for all.
+    const double a = compute, b = bytes / readRate;
     return std::max(a, b) + 0.5 * std::min(a, b);
   };
   constexpr double kDirectShare = 0.95;
