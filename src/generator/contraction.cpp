@@ -260,7 +260,6 @@ class ContractionRule {
     auto [vj, vl] = w_.split(vi, lanes_, Tail::Mask);
     // Loops shared out to threads, serial ones of a block, the reduction, the register tile.
     std::vector<std::string> outer = batch_, inBlock, reduction, inner, unrolled;
-    std::string panel = vo;
     if (isDepthwise_) {
       // All channels of a row of pixels together: its lines are in the first caches.
       outer.insert(outer.end(), rest.begin(), rest.end());
