@@ -231,8 +231,7 @@ llvm::Value* Emitter::loadStrided(const Place& p, DType type, const Linear& base
 // 4- and 2-bit elements lie low bits first in their byte.
 llvm::Value* Emitter::loadPacked(const loop::Load& e, Place& p, const LaneIndex& index) {
   DType type = e.buffer->element.dtype;
-  if (e.mask || e.buffer->element.lanes > 1)
-    return fail("a masked or wide load of " + std::string(dtypeName(type)), e.type);
+  if (e.buffer->element.lanes > 1) return fail("a wide load of " + std::string(dtypeName(type)), e.type);
   int bits = dtypeBits(type);
   auto perByte = static_cast<uint64_t>(8 / bits);
   auto one = [&](llvm::Value* at) -> llvm::Value* {
@@ -245,10 +244,13 @@ llvm::Value* Emitter::loadPacked(const loop::Load& e, Place& p, const LaneIndex&
   if (e.type.lanes == 1) return one(materialise(index.base));
   llvm::Value* v = llvm::PoisonValue::get(valueType(e.type));
   llvm::Value* at = laneVector(index, e.type.lanes);
+  llvm::Value* mask = e.mask ? splat(emit(e.mask), e.type.lanes) : nullptr;
+  // Lanes that are off read the first element instead.
+  if (mask) at = b_.CreateSelect(mask, at, llvm::Constant::getNullValue(at->getType()));
   for (uint64_t i = 0; i < static_cast<uint64_t>(e.type.lanes); ++i) {
     v = b_.CreateInsertElement(v, one(b_.CreateExtractElement(at, i)), i);
   }
-  return v;
+  return mask ? b_.CreateSelect(mask, v, llvm::Constant::getNullValue(v->getType())) : v;
 }
 
 void Emitter::emitStore(const loop::Store& s) {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "codegen/expand_math.h"
+#include "loop/passes.h"
 #include "targets/cpu/blob.h"
 #include "targets/cpu/kernel_test_util.h"
 
@@ -197,6 +198,24 @@ TEST(Kernels, PackedInputs) {
         }
       }
     }
+  }
+}
+
+// Lanes that a mask leaves out may lie outside the buffer.
+TEST(Kernels, PackedInputsUnderAMask) {
+  using namespace loop;  // NOLINT: about loop IR
+  for (const TargetSpec& target : runnableTargets()) {
+    auto in = makeBuffer("in", {DType::I4, 1}, {6}), out = makeBuffer("out", {DType::I8, 1}, {8});
+    VarRef i = makeVar("i");
+    Stmt body =
+        forLoop(i, loop::index(0), loop::index(8), LoopKind::Vector,
+                store(out, {i}, cast(DType::I8, select(lt(i, loop::index(6)), load(in, {i}), intImm(DType::I4, 0)))));
+    Function f{"masked", {in, out}, 1, vectorise(body), 1};
+    Tensor values(DType::I4, {6});
+    for (int64_t k = 0; k < 6; ++k) values.setElementInt(k, k - 3);
+    std::vector<Tensor> params{values, Tensor(DType::I8, {8})};
+    ASSERT_TRUE(runKernel(target, f, params));
+    for (int64_t k = 0; k < 8; ++k) EXPECT_EQ(params[1].elementAsInt(k), k < 6 ? k - 3 : 0) << target.cpu;
   }
 }
 
