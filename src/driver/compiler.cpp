@@ -43,7 +43,7 @@ Result<TargetSpec> resolveTarget(const CompileOptions& options) {
   auto parsed = parseTarget(text.str());
   if (!parsed.isOk()) return parsed.status().withContext(options.machineFile);
   TargetSpec target = *parsed;
-  if (options.cpu != "native" || !options.triple.empty()) {
+  if ((!options.cpu.empty() && options.cpu != "native") || !options.triple.empty()) {
     // The profile's rates, another instruction set.
     LOCUTION_ASSIGN_OR_RETURN(TargetSpec named, targets::cpu::makeTarget(options.triple, options.cpu, options.threads));
     named.l1Bytes = target.l1Bytes;

@@ -125,10 +125,11 @@ struct Feature {
   int bit;
 };
 constexpr Feature kFeatures[] = {
-    {"fp-armv8", AT_HWCAP, 0}, {"neon", AT_HWCAP, 1},     {"aes", AT_HWCAP, 3},       {"sha2", AT_HWCAP, 6},
-    {"crc", AT_HWCAP, 7},      {"lse", AT_HWCAP, 8},      {"fullfp16", AT_HWCAP, 10}, {"rdm", AT_HWCAP, 12},
-    {"dotprod", AT_HWCAP, 20}, {"fp16fml", AT_HWCAP, 23}, {"sve", AT_HWCAP, 22},      {"sve2", AT_HWCAP2, 1},
-    {"i8mm", AT_HWCAP2, 13},   {"bf16", AT_HWCAP2, 14},   {"sme", AT_HWCAP2, 23},
+    {"fp-armv8", AT_HWCAP, 0},   {"neon", AT_HWCAP, 1},     {"aes", AT_HWCAP, 3},       {"sha2", AT_HWCAP, 6},
+    {"crc", AT_HWCAP, 7},        {"lse", AT_HWCAP, 8},      {"fullfp16", AT_HWCAP, 10}, {"rdm", AT_HWCAP, 12},
+    {"complxnum", AT_HWCAP, 14}, {"dotprod", AT_HWCAP, 20}, {"sve", AT_HWCAP, 22},      {"fp16fml", AT_HWCAP, 23},
+    {"sve2", AT_HWCAP2, 1},      {"fptoint", AT_HWCAP2, 8}, {"i8mm", AT_HWCAP2, 13},    {"bf16", AT_HWCAP2, 14},
+    {"sme", AT_HWCAP2, 23},      {"cssc", AT_HWCAP2, 34},
 };
 bool has(const Feature& feature) { return (getauxval(feature.type) >> feature.bit & 1) != 0; }
 

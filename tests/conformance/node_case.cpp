@@ -8,6 +8,7 @@
 
 #include "compare.h"
 #include "driver/compiler.h"
+#include "emulated.h"
 #include "frontend/onnx/onnx_importer.h"
 #include "frontend/onnx/tensor_files.h"
 #include "graph/patch.h"
@@ -170,6 +171,24 @@ void addWork(const runtime::Executable& exe, Work* work) {
   }
 }
 
+CaseResult verdict(const runtime::Executable& exe) {
+  Work work;
+  addWork(exe, &work);
+  if (!work.hosts.empty()) return {Outcome::Host, work.hosts};
+  return {work.folded ? Outcome::Folded : Outcome::Compiled, ""};
+}
+
+Result<std::vector<hostops::HostValue>> runHere(const std::shared_ptr<const runtime::Executable>& exe,
+                                                const std::vector<hostops::HostValue>& inputs, int threads) {
+  LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Program> program, runtime::Program::load(exe));
+  runtime::Context context(program, runtime::ThreadPool::create(threads));
+  for (size_t i = 0; i < inputs.size(); ++i) LOCUTION_RETURN_IF_ERROR(context.setInputValue(i, inputs[i]));
+  LOCUTION_RETURN_IF_ERROR(context.run());
+  std::vector<hostops::HostValue> outputs;
+  for (size_t i = 0; i < exe->outputs.size(); ++i) outputs.push_back(context.outputValue(i));
+  return outputs;
+}
+
 CaseResult runDataSet(const std::string& folder, const fs::path& data, const CaseOptions& options) {
   auto model = frontend::importModel(folder + "/model.onnx");
   if (!model.isOk()) return {Outcome::Refused, model.status().message()};
@@ -190,26 +209,26 @@ CaseResult runDataSet(const std::string& folder, const fs::path& data, const Cas
   auto compiled = driver::compileGraph(std::move(graph), compile);
   if (!compiled.isOk()) return {Outcome::Refused, compiled.status().message()};
 
-  auto program = runtime::Program::load(compiled->executable);
-  if (!program.isOk()) return {Outcome::Wrong, program.status().message()};
-  runtime::Context context(*program, runtime::ThreadPool::create(compile.threads));
-  for (size_t i = 0; i < inputs->size(); ++i) {
-    Status s = context.setInputValue(i, (*inputs)[i]);
-    if (!s.isOk()) return {Outcome::Wrong, s.message()};
+  if (options.compileOnly) return verdict(*compiled->executable);
+  std::vector<hostops::HostValue> outputs;
+  if (options.emulator.empty()) {
+    auto ran = runHere(compiled->executable, *inputs, compile.threads);
+    if (!ran.isOk()) return {Outcome::Wrong, ran.status().message()};
+    outputs = std::move(*ran);
+  } else {
+    auto ran = runEmulated(options.emulator, *compiled->executable, *inputs, compile.threads);
+    if (!ran.isOk()) return {Outcome::Refused, ran.status().message()};
+    if (!ran->failure.empty()) return {ran->crashed ? Outcome::Crashed : Outcome::Wrong, ran->failure};
+    outputs = std::move(ran->outputs);
   }
-  Status s = context.run();
-  if (!s.isOk()) return {Outcome::Wrong, s.message()};
-  if (wanted->size() != compiled->executable->outputs.size())
-    return {Outcome::Wrong, "outputs: " + std::to_string(compiled->executable->outputs.size()) + " instead of " +
-                                std::to_string(wanted->size())};
+  if (wanted->size() != outputs.size())
+    return {Outcome::Wrong,
+            "outputs: " + std::to_string(outputs.size()) + " instead of " + std::to_string(wanted->size())};
   for (size_t i = 0; i < wanted->size(); ++i) {
-    Status equal = compareValues(context.outputValue(i), (*wanted)[i], options.rtol, options.atol);
+    Status equal = compareValues(outputs[i], (*wanted)[i], options.rtol, options.atol);
     if (!equal.isOk()) return {Outcome::Wrong, equal.withContext("output " + std::to_string(i)).message()};
   }
-  Work work;
-  addWork(*compiled->executable, &work);
-  if (!work.hosts.empty()) return {Outcome::Host, work.hosts};
-  return {work.folded ? Outcome::Folded : Outcome::Compiled, ""};
+  return verdict(*compiled->executable);
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ struct CaseResult {
 
 struct CaseOptions {
   driver::CompileOptions compile;
+  std::string emulator;             ///< a command that runs a compiled model of the target; empty: in this process
+  bool compileOnly = false;         ///< nothing runs: of a CPU that isn't here
   bool constants = false;           ///< inputs become constants: what is tested is folding
   bool dynamic = false;             ///< every dim of every input becomes a symbol, bound when the values come
   double rtol = 1e-3, atol = 1e-7;  ///< the suite's own

@@ -62,7 +62,7 @@ CALLS = [
     ("run scatter_nd.onnx --input x=table.npy --input i=tuples.npy --input u=pair.npy",
      "scatter_nd.onnx: node 0 'put' (ScatterND, opset 17): inputs x float32[4x2], i int64[2x2], u float32[2]: element 3 of \"i\" (component 1) is -3, outside [-2, 1]"),
     ("run good.onnx --scheduler magic", "unknown scheduler 'magic' (there are: baseline, analytic)"),
-    ("run good.onnx --target riscv64-linux-gnu", 'target "riscv64-unknown-linux-gnu": architecture riscv64 is not supported; there is x86_64'),
+    ("run good.onnx --target riscv64-linux-gnu", 'target "riscv64-unknown-linux-gnu": architecture riscv64 is not supported; there are x86_64 and aarch64'),
     ("run good.onnx --disable-pass x", "--disable-pass: there is no pass 'x'"),
     ("run good.onnx --threads 0", "--threads: 0 is not in 1 to 1024"),
     ("run good.onnx --machine none.txt", "none.txt: can't read the machine profile"),

@@ -18,7 +18,7 @@ struct Options {
   std::vector<std::string> inputs, shapes, values, disabledPasses, dumpAfter;
   std::string outputDir, outputFormat = "npy", outputFile;
   int threads = 1, jobs = 0;
-  std::string triple, cpu = "native", machine, scheduler = "analytic", records, cache = "off";
+  std::string triple, cpu, machine, scheduler = "analytic", records, cache = "off";
   int64_t cacheLimit = 8192;
   bool strict = false;
   uint64_t seed = 0;

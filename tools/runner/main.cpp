@@ -13,6 +13,7 @@
 #include "hostops/philox.h"
 #include "runtime/context.h"
 #include "runtime/npy.h"
+#include "runtime/values.h"
 #include "support/hash.h"
 
 namespace {
@@ -21,13 +22,14 @@ using namespace locution;
 
 constexpr const char* kUsage =
     R"(usage: locution-runner MODEL.loc [--input NAME=FILE.npy|random] [--threads N] [--output-dir DIR]
-                       [--repeat N] [--profile] [--seed N]
+                       [--input-values FILE] [--output-values FILE] [--repeat N] [--profile] [--seed N]
 Runs a compiled model and prints a line an output. Inputs that are not given are random. Outputs are written to
-DIR/output_0.npy, output_1.npy, ... in the model's order.
+DIR/output_0.npy, output_1.npy, ... in the model's order. A file of values holds all inputs or outputs at once, strings
+and sequences too (src/runtime/values.h).
 )";
 
 struct Options {
-  std::string model, outputDir;
+  std::string model, outputDir, inputValues, outputValues;
   std::map<std::string, std::string> inputs;
   int64_t threads = 1, repeat = 1, seed = 0;
   bool profile = false;
@@ -67,6 +69,10 @@ Result<Options> parseOptions(const std::vector<std::string>& arguments) {
       out.inputs[value.substr(0, at)] = value.substr(at + 1);
     } else if (flag == "--output-dir") {
       out.outputDir = value;
+    } else if (flag == "--input-values") {
+      out.inputValues = value;
+    } else if (flag == "--output-values") {
+      out.outputValues = value;
     } else if (flag == "--threads") {
       LOCUTION_RETURN_IF_ERROR(parseCount(flag, value, 1, 1024, &out.threads));
     } else if (flag == "--repeat") {
@@ -98,7 +104,17 @@ Result<Tensor> randomInput(const runtime::Port& port, int64_t seed) {
   return t;
 }
 
+Status setAllInputs(runtime::Context& context, const runtime::Executable& exe, const std::string& path) {
+  LOCUTION_ASSIGN_OR_RETURN(std::vector<hostops::HostValue> values, runtime::readValues(path));
+  if (values.size() != exe.inputs.size())
+    return Status::error(path + " holds " + std::to_string(values.size()) + " values; the model has " +
+                         std::to_string(exe.inputs.size()) + " inputs");
+  for (size_t i = 0; i < values.size(); ++i) LOCUTION_RETURN_IF_ERROR(context.setInputValue(i, std::move(values[i])));
+  return Status::ok();
+}
+
 Status setInputs(runtime::Context& context, const runtime::Executable& exe, Options& options) {
+  if (!options.inputValues.empty()) return setAllInputs(context, exe, options.inputValues);
   for (size_t i = 0; i < exe.inputs.size(); ++i) {
     const runtime::Port& port = exe.inputs[i];
     auto given = options.inputs.find(port.name);
@@ -175,6 +191,11 @@ Status run(Options options) {
     std::error_code error;
     std::filesystem::create_directories(options.outputDir, error);
     if (error) return Status::error("cannot make " + options.outputDir + ": " + error.message());
+  }
+  if (!options.outputValues.empty()) {
+    std::vector<hostops::HostValue> values;
+    for (size_t i = 0; i < exe.outputs.size(); ++i) values.push_back(context.outputValue(i));
+    LOCUTION_RETURN_IF_ERROR(runtime::writeValues(options.outputValues, values));
   }
   for (size_t i = 0; i < exe.outputs.size(); ++i) {
     const hostops::HostValue& value = context.outputValue(i);

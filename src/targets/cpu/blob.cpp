@@ -1,12 +1,11 @@
-// Only distances between sections of one blob can be expressed: no base address is ever known. Targets whose code reaches
-// constants by page (AArch64's ADRP) are to be compiled with the tiny code model, which uses plain PC-relative loads.
+// Only distances between sections of one blob can be expressed: no base address is ever known, not even its place in a page. That is
+// why AArch64 is compiled with the tiny code model, whose addresses are PC-relative; its other model reaches constants by page (ADRP).
 #include "targets/cpu/blob.h"
 
 #include <elf.h>
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <string_view>
 
 namespace locution::targets::cpu {
@@ -138,17 +137,70 @@ class Linker {
   }
 
   Status apply(uint64_t type, size_t at, int64_t distance) {
-    bool isRelative32 = header_.e_machine == EM_X86_64 && (type == R_X86_64_PC32 || type == R_X86_64_PLT32);
-    if (!isRelative32) {
-      return Status::error("relocation type " + std::to_string(type) + " of machine " +
-                           std::to_string(header_.e_machine) + " is not position-independent or not supported");
+    if (header_.e_machine == EM_X86_64 && (type == R_X86_64_PC32 || type == R_X86_64_PLT32))
+      return write(at, distance, 32);
+    if (header_.e_machine == EM_AARCH64) {
+      switch (type) {
+        case R_AARCH64_PREL64:
+          return write(at, distance, 64);
+        case R_AARCH64_PREL32:
+          return write(at, distance, 32);
+        case R_AARCH64_ADR_PREL_LO21:
+          return patchAdr(at, distance);
+        case R_AARCH64_LD_PREL_LO19:
+        case R_AARCH64_CONDBR19:
+          return patchWords(at, distance, 19, 5);
+        case R_AARCH64_TSTBR14:
+          return patchWords(at, distance, 14, 5);
+        case R_AARCH64_JUMP26:
+        case R_AARCH64_CALL26:
+          return patchWords(at, distance, 26, 0);
+        case R_AARCH64_ADR_PREL_PG_HI21:
+        case R_AARCH64_ADR_PREL_PG_HI21_NC:
+        case R_AARCH64_ADR_GOT_PAGE:
+          return Status::error("an address by page (relocation type " + std::to_string(type) +
+                               "): position-independent code knows distances alone");
+        default:
+          break;
+      }
     }
-    if (distance < std::numeric_limits<int32_t>::min() || distance > std::numeric_limits<int32_t>::max() ||
-        blob_.size() < 4 || at > blob_.size() - 4) {
-      return Status::error("a relocation out of range");
-    }
-    auto value = static_cast<int32_t>(distance);
-    std::memcpy(blob_.data() + at, &value, sizeof value);
+    return Status::error("relocation type " + std::to_string(type) + " of machine " +
+                         std::to_string(header_.e_machine) + " is not position-independent or not supported");
+  }
+
+  bool fits(int64_t value, int bits) const {
+    return bits == 64 || (value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1));
+  }
+  /// The `bytes` at `at` lie in the blob, and `value` in a signed field of `bits`.
+  Status checkField(size_t at, size_t bytes, int64_t value, int bits) const {
+    bool inside = blob_.size() >= bytes && at <= blob_.size() - bytes;
+    return inside && fits(value, bits) ? Status::ok() : Status::error("a relocation out of range");
+  }
+  Status write(size_t at, int64_t value, int bits) {
+    auto bytes = static_cast<size_t>(bits / 8);
+    LOCUTION_RETURN_IF_ERROR(checkField(at, bytes, value, bits));
+    std::memcpy(blob_.data() + at, &value, bytes);
+    return Status::ok();
+  }
+  void patch(size_t at, uint32_t mask, uint32_t field) {
+    uint32_t word = 0;
+    std::memcpy(&word, blob_.data() + at, sizeof word);
+    word = (word & ~mask) | (field & mask);
+    std::memcpy(blob_.data() + at, &word, sizeof word);
+  }
+  /// A distance in words in `bits` bits from bit `shift`: loads and branches.
+  Status patchWords(size_t at, int64_t distance, int bits, int shift) {
+    if (distance % 4 != 0) return Status::error("a relocation to an address that is no multiple of 4");
+    LOCUTION_RETURN_IF_ERROR(checkField(at, 4, distance / 4, bits));
+    uint32_t mask = ((uint32_t{1} << bits) - 1) << shift;
+    patch(at, mask, static_cast<uint32_t>(distance / 4) << shift);
+    return Status::ok();
+  }
+  /// ADR: 21 bits of bytes, the lowest two apart.
+  Status patchAdr(size_t at, int64_t distance) {
+    LOCUTION_RETURN_IF_ERROR(checkField(at, 4, distance, 21));
+    auto bits = static_cast<uint32_t>(distance);
+    patch(at, 0x60ffffe0U, (bits & 3) << 29 | ((bits >> 2) & 0x7ffff) << 5);
     return Status::ok();
   }
 

@@ -9,8 +9,8 @@
 
 namespace locution::targets::cpu {
 
-/// The built-in profile of an LLVM CPU name ("native": the host) for a triple ("": the host's). Errors: unknown names (lists the
-/// close ones), an OS or architecture that is not supported.
+/// The built-in profile of an LLVM CPU name ("native": the host; "": the host, or the least that is supported of another architecture)
+/// for a triple ("": the host's). Errors: unknown names (lists the close ones), an OS or architecture that is not supported.
 Result<TargetSpec> makeTarget(const std::string& triple, const std::string& cpu, int threads);
 /// Measures this machine: peak f32 multiply-add rate, read bandwidth, cache sizes. Takes about a second. `compiler` code is used.
 Result<TargetSpec> measureMachine(const TargetSpec& base);

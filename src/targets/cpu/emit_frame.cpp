@@ -134,9 +134,13 @@ void Emitter::makeFrame() {
   kernel_->setDoesNotThrow();
   // Nothing may turn loops into calls of memcpy or memset: a kernel has no external symbols.
   kernel_->addFnAttr("no-builtins");
-  std::string bits = std::to_string(target_.vectorBytes * 8);
-  kernel_->addFnAttr("prefer-vector-width", bits);
-  kernel_->addFnAttr("min-legal-vector-width", bits);
+  if (module_.getTargetTriple().isX86()) {
+    std::string bits = std::to_string(target_.vectorBytes * 8);
+    kernel_->addFnAttr("prefer-vector-width", bits);
+    kernel_->addFnAttr("min-legal-vector-width", bits);
+  } else {
+    kernel_->addFnAttr("tune-cpu", target_.cpu);
+  }
   b_.SetInsertPoint(newBlock("entry"));
   llvm::Value* args = kernel_->getArg(0);
   begin_ = kernel_->getArg(1);

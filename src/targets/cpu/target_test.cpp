@@ -32,6 +32,40 @@ TEST(Target, KnownLevels) {
   EXPECT_TRUE(lake->hasVnni);
 }
 
+TEST(Target, Aarch64) {
+  auto generic = makeTarget("aarch64-linux-gnu", "", 2);
+  ASSERT_TRUE(generic) << generic.status().message();
+  EXPECT_EQ(generic->triple, "aarch64-unknown-linux-gnu");
+  EXPECT_EQ(generic->cpu, "generic");
+  EXPECT_EQ(generic->features, "+fp-armv8,+neon");
+  EXPECT_EQ(generic->vectorBytes, 16);
+  EXPECT_EQ(generic->vectorRegisters, 32);
+  EXPECT_TRUE(generic->hasFma && generic->hasF16c && !generic->hasMask && !generic->hasVnni);
+  auto parsed = parseTarget(generic->str());
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(*parsed, *generic);
+
+  auto android = makeTarget("arm64-linux-android", "cortex-a76", 1);
+  ASSERT_TRUE(android) << android.status().message();
+  EXPECT_EQ(android->triple, "aarch64-unknown-linux-android");
+  EXPECT_EQ(android->features, "+dotprod,+fp-armv8,+fullfp16,+neon,+rdm");
+  // SVE is never used.
+  auto neoverse = makeTarget("aarch64-linux-gnu", "neoverse-v2", 1);
+  ASSERT_TRUE(neoverse);
+  EXPECT_EQ(neoverse->features.find("sve"), std::string::npos);
+  EXPECT_EQ(neoverse->vectorBytes, 16);
+
+  EXPECT_EQ(makeTarget("aarch64-linux-gnu", "cortex-a777", 1).status().message().substr(0, 72),
+            "unknown CPU \"cortex-a777\" for aarch64; close names: native, cortex-a77, ");
+  EXPECT_EQ(makeTarget("aarch64_be-linux-gnu", "", 1).status().message(),
+            "target \"aarch64_be-unknown-linux-gnu\": architecture aarch64_be is not supported; there are x86_64 and "
+            "aarch64");
+  if (runtime::hostArchitecture() == "x86_64") {
+    EXPECT_EQ(makeTarget("aarch64-linux-gnu", "native", 1).status().message(),
+              "CPU native: this machine is x86_64, the target is aarch64-unknown-linux-gnu");
+  }
+}
+
 TEST(Target, NativeRunsHereAndRoundTrips) {
   auto native = makeTarget("", "native", 2);
   ASSERT_TRUE(native) << native.status().message();
@@ -46,8 +80,9 @@ TEST(Target, Errors) {
             "unknown CPU \"skylake-avx51\" for x86_64; close names: native, skylake-av");
   EXPECT_EQ(makeTarget("", "x86-64", 1).status().message(),
             "CPU \"x86-64\" lacks SSE4.1; x86-64-v2 is the least that is supported");
-  EXPECT_EQ(makeTarget("riscv64-unknown-linux-gnu", "native", 1).status().message(),
-            "target \"riscv64-unknown-linux-gnu\": architecture riscv64 is not supported; there is x86_64");
+  EXPECT_EQ(
+      makeTarget("riscv64-unknown-linux-gnu", "native", 1).status().message(),
+      "target \"riscv64-unknown-linux-gnu\": architecture riscv64 is not supported; there are x86_64 and aarch64");
   EXPECT_EQ(makeTarget("x86_64-pc-windows-msvc", "x86-64-v3", 1).status().message(),
             "target \"x86_64-pc-windows-msvc\": operating system windows is not supported; there is linux");
   EXPECT_EQ(makeTarget("", "x86-64-v3", 0).status().message(), "a target needs 1 thread or more, not 0");
