@@ -3,11 +3,13 @@
 // form: [batch, row blocks, vector tiles, row tiles | reduction | register tile].
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "generator/access.h"
 #include "generator/plan_writer.h"
 #include "generator/rules.h"
 #include "generator/tile.h"
+#include "schedule/dot.h"
 
 namespace locution::generator {
 
@@ -18,6 +20,7 @@ using schedule::Tail;
 namespace {
 
 constexpr int64_t kReductionUnroll = 4;
+constexpr int64_t kDotGroup = 4;
 constexpr int64_t kMaxUnrolledUpdates = 256;
 /// Strict: the most terms that are added up one after the other where there are no rows to share the registers.
 constexpr int64_t kStrictChain = 512;
@@ -58,6 +61,7 @@ class ContractionRule {
     } else if (!isDepthwise_) {
       vLoop = joinColumns();
     }
+    chooseDot(hasUnknown);
     chooseRows();
     chooseTile();
     writeLoops(vLoop);
@@ -111,6 +115,18 @@ class ContractionRule {
   }
   bool isColumn(size_t axis) const { return axis == v_ || (!isColumn_.empty() && isColumn_[axis]); }
 
+  // Products of bytes go four at a time where the row operand's lie side by side.
+  void chooseDot(bool hasUnknown) {
+    if (hasUnknown || isDepthwise_ || s_.reduce.back().extent < kDotGroup || y().reduce.back() != 1) return;
+    schedule::Dot dot{"", vectorOperand_, false};
+    if (q_.target.hasVnni && schedule::mayDot(s_, dot)) {
+      dot_ = Primitive::Dot4;
+    } else {
+      dot.isWidened = true;
+      if (schedule::mayDot(s_, dot)) dot_ = Primitive::Dot2;
+    }
+  }
+
   // Rows: neighbouring axes (columns aside) that the vector operand does not move along. Where memory lets them be one loop they are;
   // where it does not (a convolution's height and width), a fused loop costs address arithmetic outside the reduction and saves
   // incomplete tiles.
@@ -158,6 +174,9 @@ class ContractionRule {
       // Windows of neighbouring rows overlap: their loads stay in registers, which a second vector would take away.
       const int64_t most = q_.target.vectorRegisters >= 32 ? 14 : 6, tiles = (rowExtent_ + most - 1) / most;
       tile_ = {(rowExtent_ + tiles - 1) / tiles, 1};
+    } else if (dot_ == Primitive::Dot2) {
+      // A row's bytes are taken apart, and products need a register before they are added.
+      tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, q_.target.vectorRegisters - 3, false});
     } else {
       tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, q_.target.vectorRegisters, fma});
     }
@@ -278,7 +297,7 @@ class ContractionRule {
     }
     const size_t m = s_.reduce.size();
     std::string last = reduceName(m - 1);
-    std::string edges;
+    std::string edges, dotLoop;
     const bool decidesPadding =
         isGuarded() && (isDepthwise_ || this->reduction() < kLongReduction) && !tileLoop.empty();
     if (blocks.reduction > 0) {
@@ -306,7 +325,7 @@ class ContractionRule {
     const size_t kept = decidesPadding && m > 1 ? (isDepthwise_ ? 1 : m - 1) : 0;
     int64_t updates = tile_.rows * tile_.vectors;
     for (size_t i = kept; i < m; ++i) updates *= s_.reduce[i].extent;
-    if (m > 1 && updates <= kMaxUnrolledUpdates) {
+    if (m > 1 && updates <= kMaxUnrolledUpdates && !dot_) {
       reduction.push_back(last);
       unrolled.insert(unrolled.end(), reduction.begin() + static_cast<long>(kept), reduction.end());
       if (isDepthwise_ && !rowLoop.empty()) {
@@ -315,10 +334,11 @@ class ContractionRule {
         inner.erase(inner.begin());
       }
     } else {
-      auto [ko, ki] = w_.split(last, kReductionUnroll, Tail::Peel);
+      auto [ko, ki] = w_.split(last, dot_ ? kDotGroup : kReductionUnroll, Tail::Peel);
       reduction.push_back(ko);
       reduction.push_back(ki);
       unrolled.push_back(ki);
+      dotLoop = ki;
       if (isApart) w_.mark(Primitive::Partial, {ki});
     }
     const size_t shared = outer.size();
@@ -327,6 +347,7 @@ class ContractionRule {
     w_.reorder(order);
     w_.mark(Primitive::Unroll, unrolled);
     w_.mark(Primitive::Vectorise, {vl});
+    if (dot_) w_.dot(*dot_, dotLoop, vectorOperand_);
     if (!edges.empty()) w_.mark(Primitive::Edges, {edges});
     for (int k = 0; k < 2; ++k) {
       const Access& a = operands_[static_cast<size_t>(k)];
@@ -351,6 +372,7 @@ class ContractionRule {
   int64_t vExtent_ = 0, rowExtent_ = 1, lanes_ = 1;
   int vectorOperand_ = 1;
   bool isDepthwise_ = false;
+  std::optional<Primitive> dot_;
   RegisterTile tile_;
   std::vector<std::string> batch_;
 };

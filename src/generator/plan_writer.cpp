@@ -43,6 +43,10 @@ void PlanWriter::mark(Primitive primitive, std::vector<std::string> loops) {
 
 void PlanWriter::pack(int64_t operand) { plan_->steps.push_back({Primitive::Pack, stage_, {}, operand, Tail::Peel}); }
 
+void PlanWriter::dot(Primitive primitive, const std::string& loop, int64_t operand) {
+  plan_->steps.push_back({primitive, stage_, {loop}, operand, Tail::Peel});
+}
+
 void PlanWriter::prefetch(int64_t operand) {
   plan_->steps.push_back({Primitive::Prefetch, stage_, {}, operand, Tail::Peel});
 }

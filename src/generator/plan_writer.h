@@ -26,6 +26,7 @@ class PlanWriter {
   void reorder(std::vector<std::string> loops);
   void mark(schedule::Primitive primitive, std::vector<std::string> loops);
   void pack(int64_t operand);
+  void dot(schedule::Primitive primitive, const std::string& loop, int64_t operand);
   void prefetch(int64_t operand);
   /// Fuses the loops of order()[0, count) and shares them out to threads.
   void parallel(size_t count);

@@ -126,10 +126,15 @@ Expr call(const std::string& intrinsic, std::vector<Expr> args) {
   }
   DType type = args[0]->type.dtype;
   bool givesBool = facts->id == Intrinsic::I_isnan || facts->id == Intrinsic::I_isinf;
-  LOCUTION_CHECK(isFloat(type) || facts->id == Intrinsic::I_abs || facts->id == Intrinsic::I_not ||
-                 facts->id == Intrinsic::I_popcount)
+  const bool isJoin = facts->id == Intrinsic::I_join;
+  const bool isProduct = facts->id == Intrinsic::I_madd16 || facts->id == Intrinsic::I_dot4;
+  LOCUTION_CHECK(!isJoin || (isInteger(type) && (dtypeBits(type) == 8 || dtypeBits(type) == 16)));
+  LOCUTION_CHECK(!isProduct || type == DType::I32) << intrinsic << " needs int32";
+  LOCUTION_CHECK(isFloat(type) || isJoin || isProduct || facts->id == Intrinsic::I_abs ||
+                 facts->id == Intrinsic::I_not || facts->id == Intrinsic::I_popcount)
       << intrinsic << " needs floats";
   DType result = givesBool ? DType::Bool : type;
+  if (isJoin) result = dtypeBits(type) == 8 ? DType::I16 : DType::I32;
   // Only what is exact everywhere is folded: an inline polynomial need not agree with libm in the last bit.
   if (facts->group == IntrinsicGroup::Cheap) {
     Word words[3];

@@ -87,8 +87,8 @@ double opsOf(const Expr& e) {
       return isFloat(t) || (isInteger(t) && dtypeBits(t) < 64);
     };
     if (auto* b = as<Binary>(x); b && counted(b->a)) count += b->a->type.lanes;
-    if (auto* c = as<Call>(x); c && c->name != "bitcast" && counted(c->args[0]))
-      count += c->type.lanes * (c->name == "fma" ? 2 : 1);
+    if (auto* c = as<Call>(x); c && c->name != "bitcast" && c->name != "join" && counted(c->args[0]))
+      count += c->type.lanes * (c->name == "fma" ? 2 : c->name == "madd16" ? 4 : c->name == "dot4" ? 8 : 1);
     if (auto* r = as<VectorReduce>(x); r && counted(r->value)) count += r->value->type.lanes - 1;
     return true;
   });

@@ -363,6 +363,7 @@ class Parser {
     LOCUTION_RETURN_IF_ERROR(count(static_cast<size_t>(facts->arity)));
     Type t = args[0]->type;
     if (facts->id == Intrinsic::I_isnan || facts->id == Intrinsic::I_isinf) t.dtype = DType::Bool;
+    if (facts->id == Intrinsic::I_join) t.dtype = dtypeBits(t.dtype) == 8 ? DType::I16 : DType::I32;
     if (result) t.dtype = *result;
     return Expr(std::make_shared<Call>(word, t, args));
   }

@@ -250,6 +250,21 @@ Word evalIntrinsic(Intrinsic id, DType type, DType result, const Word* args) {
       return wordOf(int64_t{std::popcount(wordToBits(type, x))});
     case Intrinsic::I_bitcast:
       return bitsToWord(result, wordToBits(type, x));
+    case Intrinsic::I_join:
+      return wordOf(
+          wrapInt(result, static_cast<int64_t>(wordToBits(type, x) | wordToBits(type, args[1]) << dtypeBits(type))));
+    case Intrinsic::I_madd16: {
+      int64_t sum = x.i;
+      for (int shift : {0, 16})
+        sum += int64_t{static_cast<int16_t>(args[1].i >> shift)} * static_cast<int16_t>(args[2].i >> shift);
+      return wordOf(wrapInt(type, sum));
+    }
+    case Intrinsic::I_dot4: {
+      int64_t sum = x.i;
+      for (int shift : {0, 8, 16, 24})
+        sum += int64_t{static_cast<uint8_t>(args[1].i >> shift)} * static_cast<int8_t>(args[2].i >> shift);
+      return wordOf(wrapInt(type, sum));
+    }
     case Intrinsic::I_fma:
       if (type == DType::F64) return wordOf(std::fma(x.f, args[1].f, args[2].f));
       return wordOf(roundFloat(type, std::fmaf(float(x.f), float(args[1].f), float(args[2].f))));

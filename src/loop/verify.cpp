@@ -162,10 +162,21 @@ class Verifier {
         wanted.dtype = e->type.dtype;
         if (dtypeBits(in.dtype) != dtypeBits(e->type.dtype)) return fail("bitcast between widths", e);
         break;
+      case Intrinsic::I_join:
+        if (!isInteger(in.dtype) || (dtypeBits(in.dtype) != 8 && dtypeBits(in.dtype) != 16))
+          return fail("join of integers that are not 8 or 16 bits wide", e);
+        wanted.dtype = dtypeBits(in.dtype) == 8 ? DType::I16 : DType::I32;
+        break;
+      case Intrinsic::I_madd16:
+      case Intrinsic::I_dot4:
+        if (in.dtype != DType::I32) return fail(n.name + " of another type than int32", e);
+        break;
       default:
         break;
     }
-    bool integers = facts->id == Intrinsic::I_not || facts->id == Intrinsic::I_popcount;
+    bool integers = facts->id == Intrinsic::I_join || facts->id == Intrinsic::I_madd16 ||
+                    facts->id == Intrinsic::I_dot4 || facts->id == Intrinsic::I_not ||
+                    facts->id == Intrinsic::I_popcount;
     bool any = facts->id == Intrinsic::I_prefetch || facts->id == Intrinsic::I_abs || facts->id == Intrinsic::I_bitcast;
     if (!any && integers == isFloat(in.dtype)) return fail("argument of the wrong kind", e);
     return e->type == wanted ? Status::ok() : fail("call of another type", e);

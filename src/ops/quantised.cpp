@@ -17,6 +17,8 @@ using loop::Expr;
 namespace {
 
 bool isByte(DType t) { return t == DType::I8 || t == DType::U8; }
+/// Within the compiler weights may have lost a zero point that leaves them no bytes.
+bool isWeight(DType t) { return isByte(t) || t == DType::I16; }
 bool isFloat8(DType t) { return isFloat(t) && dtypeBits(t) == 8; }
 bool isByteOrFloat8(DType t) { return isByte(t) || isFloat8(t); }
 
@@ -75,7 +77,7 @@ Dim outputChannels(const InferContext& c, size_t w) {
 Status inferConvInteger(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 2));
   LOCUTION_RETURN_IF_ERROR(needDtype(c, 0, isByte, "int8 or uint8"));
-  LOCUTION_RETURN_IF_ERROR(needDtype(c, 1, isByte, "int8 or uint8"));
+  LOCUTION_RETURN_IF_ERROR(needDtype(c, 1, isWeight, "int8 or uint8"));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {0, 2}));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {1, 3}));
   LOCUTION_RETURN_IF_ERROR(needScalar(c, 2, "x_zero_point"));
@@ -87,7 +89,11 @@ Status computeConvInteger(ComputeContext& c) {
   ConvOperands op;
   op.accumulator = DType::I32;
   op.padValue = c.hasInput(2) ? parameter(c, 2, nullptr, {}) : loop::constant(c.input(0).dtype, 0);
-  op.mapX = [&](const Expr& e) { return centred(c, DType::I32, e, 2, nullptr, {}); };
+  // Within the compiler the sum may be left as it is: x's zero point is then only what padding holds.
+  const bool isCentred = c.node().intAttr("centred", 1) != 0;
+  op.mapX = [&, isCentred](const Expr& e) {
+    return isCentred ? centred(c, DType::I32, e, 2, nullptr, {}) : castTo(DType::I32, e);
+  };
   op.mapW = [&](const Expr& e, const Expr& oc) { return centred(c, DType::I32, e, 3, oc, {}); };
   op.finish = [](Expr acc, const Expr&) { return acc; };
   return computeConvolution(c, op);
@@ -126,7 +132,7 @@ Status computeQLinearConv(ComputeContext& c) {
 Status inferMatMulInteger(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 2));
   LOCUTION_RETURN_IF_ERROR(needDtype(c, 0, isByte, "int8 or uint8"));
-  LOCUTION_RETURN_IF_ERROR(needDtype(c, 1, isByte, "int8 or uint8"));
+  LOCUTION_RETURN_IF_ERROR(needDtype(c, 1, isWeight, "int8 or uint8"));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {0, 2}));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {1, 3}));
   LOCUTION_ASSIGN_OR_RETURN(Shape shape, matMulShape(c.input(0).shape, c.input(1).shape));

@@ -135,6 +135,16 @@ class GroupFormer {
       if (fits(larger)) set = std::move(larger);
     }
     if (isOneOf(g_.node(n).op, {"MatMul", "Gemm"})) growMoved(set);
+    // What the epilogue reads of other tensors is dequantised where it is read.
+    for (int m : Set(set))
+      for (ValueId v : g_.node(m).inputs) {
+        const int p = m == n ? -1 : g_.producer(v);
+        if (p < 0 || has(set, p) || g_.node(p).op != "DequantizeLinear" || outDims(p) != shape || !onlyReadBy(p, set))
+          continue;
+        Set larger = set;
+        add(larger, p);
+        if (fits(larger)) set = std::move(larger);
+      }
     commit(set);
   }
 

@@ -13,7 +13,8 @@ namespace {
 
 bool isConvolution(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  if (node.op != "Conv" && node.op != "ConvTranspose") return false;
+  if (node.op != "Conv" && node.op != "ConvTranspose" && node.op != "ConvInteger" && node.op != "QLinearConv")
+    return false;
   const int64_t rank = rankOf(graph, node.input(0));
   return rank >= 3 && rank <= 5 && rankOf(graph, node.outputs[0]) == rank;
 }

@@ -65,6 +65,13 @@ struct SinkRules {
     s.restoreAll(id, perm);
     return true;
   }
+  /// Scale and zero point are of the whole tensor.
+  bool dynamicQuantise() {
+    if (!isDataTransposed()) return false;
+    takeData();
+    s.restore(id, 0, perm);
+    return true;
+  }
   bool concat() {
     const int64_t axis = axisBelow(node.intAttr("axis", 0));
     std::vector<ValueId> inputs = s.allBelow(id, node.inputs, perm);
@@ -273,6 +280,7 @@ bool sinkByRule(TransposeSinker& sinker, NodeId id, const Ints& perm) {
       {"CastLike", [](SinkRules& r) { return r.dataOnly(); }},
       {"QuantizeLinear", [](SinkRules& r) { return r.quantise(); }},
       {"DequantizeLinear", [](SinkRules& r) { return r.quantise(); }},
+      {"DynamicQuantizeLinear", [](SinkRules& r) { return r.dynamicQuantise(); }},
       {"BitCast", [](SinkRules&) { return false; }},
   };
   for (const Entry& entry : kRules)

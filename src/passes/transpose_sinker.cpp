@@ -16,6 +16,8 @@ Ints toChannelsFirst(int64_t rank) { return inverse(toChannelsLast(rank)); }
 
 bool hasChannelsLast(const Node& node) {
   static constexpr std::string_view kOps[] = {"Conv",
+                                              "ConvInteger",
+                                              "QLinearConv",
                                               "ConvTranspose",
                                               "MaxPool",
                                               "AveragePool",

@@ -4,6 +4,7 @@
 
 #include "loop/passes.h"
 #include "schedule/chain.h"
+#include "schedule/dot.h"
 #include "schedule/hoist.h"
 #include "schedule/nest.h"
 #include "schedule/winograd.h"
@@ -124,6 +125,8 @@ class Applier {
       if (auto illegal = step(plan_.steps[i])) return ApplyError{*illegal, static_cast<int32_t>(i)};
     for (const Nest& n : nests_)
       if (auto illegal = n.check()) return ApplyError{*illegal};
+    for (const auto& [i, dot] : dots_)
+      if (!dotLegal(i, dot.loop)) return ApplyError{Illegal::NotDot};
     for (size_t i = 0; i < stages_.size(); ++i)
       if (stages_[i].scan && !scanLegal(i)) return ApplyError{Illegal::ScanOrder};
     localiseTemporaries();
@@ -147,6 +150,16 @@ class Applier {
       if (!packs_.insert({k, s.factor}).second) return Illegal::PackTwice;
       return std::nullopt;
     }
+    if (s.primitive == Primitive::Dot2 || s.primitive == Primitive::Dot4) {
+      if (s.loops.size() != 1) return Illegal::UnknownLoop;
+      Dot dot{s.loops[0], s.factor, s.primitive == Primitive::Dot2};
+      const auto& order = nests_[k].order();
+      auto at = std::find_if(order.begin(), order.end(), [&](const Loop& l) { return l.name == dot.loop; });
+      if (at == order.end()) return Illegal::UnknownLoop;
+      if (!at->reduce || nests_[k].extentOf(dot.loop, {}) != 4 || !mayDot(stages_[k], dot)) return Illegal::NotDot;
+      dots_[k] = dot;
+      return std::nullopt;
+    }
     if (s.primitive == Primitive::Prefetch) {
       if (!packs_.count({k, s.factor})) return Illegal::NotPacked;
       prefetched_[k] = s.factor;
@@ -160,6 +173,18 @@ class Applier {
     const auto& order = nests_[i].order();
     return !order.empty() && order.back().name == "i" + std::to_string(stages_[i].axes.size() - 1) &&
            order.back().kind == LoopKind::Serial;
+  }
+
+  // Inside the loop are loops of the register tile only.
+  bool dotLegal(size_t i, const std::string& loop) const {
+    bool within = false;
+    for (const Loop& l : nests_[i].order()) {
+      if (within && (l.reduce || l.kind == LoopKind::Serial)) return false;
+      if (l.name != loop) continue;
+      if (l.partial || l.kind == LoopKind::Vector) return false;
+      within = true;
+    }
+    return within;
   }
 
   bool isOutput(const BufferRef& b) const {
@@ -458,6 +483,7 @@ class Applier {
       return store(acc, at(e), binary(op, load(acc, at(e)), body));
     };
     Stmt update = openReduction(index, rest, env, combine);
+    if (auto dot = dots_.find(index); dot != dots_.end()) update = packProducts(update, dot->second);
     Stmt done = nest.open(tileNames, env, true, [&](const Env& e) {
       Expr value = combinePartials(nest, acc, accLoops, dims, e, op);
       if (whole) return store(whole->buffer, whole->at(e), binary(op, load(whole->buffer, whole->at(e)), value));
@@ -515,8 +541,8 @@ class Applier {
       }
     }
     int64_t pass = 1, turns = 1;
-    for (const std::string& atom : p.atoms)
-      if (isInTile(atom)) pass *= nest.extentOf(atom, {});
+    for (size_t i = 0; i < p.atoms.size(); ++i)
+      if (isInTile(p.atoms[i])) pass *= extents(*p.buffer)[i];
     for (const std::string& name : repeats) turns *= nest.extentOf(name, {});
     std::vector<std::string> counted;
     for (const std::string& name : outer)
@@ -635,7 +661,8 @@ class Applier {
         std::vector<Expr> indices;
         for (size_t i = 0; i < p.atoms.size(); ++i) {
           Expr at = env.value.at(p.atoms[i]);
-          indices.push_back(p.repeats[i] == 1 ? at : floorDiv(at, loop::index(p.repeats[i])));
+          if (p.repeats[i] > 1) at = floorDiv(at, loop::index(p.repeats[i]));
+          indices.push_back(p.cycles[i] > 0 ? floorMod(at, loop::index(p.cycles[i])) : at);
         }
         value = load(p.buffer, std::move(indices));
       } else if (product) {
@@ -737,6 +764,7 @@ class Applier {
     BufferRef buffer;
     std::vector<std::string> atoms;
     std::vector<int64_t> repeats;  ///< of each atom: how many of its values share an element
+    std::vector<int64_t> cycles;   ///< of each atom: the element is the remainder by it; 0: it isn't
   };
 
   // Heads that share keys: how many values of an axis give the same indices, because they only use axis // n.
@@ -773,19 +801,35 @@ class Applier {
       if (!dependsOn(l, s, name)) continue;
       p.atoms.push_back(name);
       p.repeats.push_back(repeatsOf(operandLoad(s, k), s.axes[i]));
+      p.cycles.push_back(0);
       axes.push_back({makeVar(name), s.axes[i].extent / p.repeats.back()});
       dims.push_back(axes.back().extent);
       values[name] = p.repeats.back() == 1 ? Expr(axes.back().var) : Expr(axes.back().var) * p.repeats.back();
     }
+    auto addAtom = [&](const std::string& atom, int64_t repeats, int64_t cycle) {
+      p.atoms.push_back(atom);
+      p.repeats.push_back(repeats);
+      p.cycles.push_back(cycle);
+      axes.push_back({makeVar(atom), cycle > 0 ? cycle : nest.extentOf(atom, {}) / repeats});
+      dims.push_back(axes.back().extent);
+      return Expr(axes.back().var);
+    };
+    // What one instruction multiplies lies side by side: the four of a group, or 0 and 2, then 1 and 3.
+    auto found4 = dots_.find(index);
+    const Dot* dot = found4 != dots_.end() && found4->second.operand == k ? &found4->second : nullptr;
     for (const std::string& atom : nest.atoms()) {
       bool needed = false;
       for (const std::string& root : rootsOf(nest, atom)) needed |= dependsOn(l, s, root);
       if (!needed) continue;
-      p.atoms.push_back(atom);
-      p.repeats.push_back(1);
-      axes.push_back({makeVar(atom), nest.extentOf(atom, {})});
-      dims.push_back(axes.back().extent);
-      values[atom] = axes.back().var;
+      if (!dot || atom != dot->loop) {
+        values[atom] = addAtom(atom, 1, 0);
+      } else if (dot->isWidened) {
+        values[atom] = addAtom(atom, 1, 2);
+      }
+    }
+    if (dot) {
+      Expr inner = addAtom(dot->loop, dot->isWidened ? 2 : 1, 0);
+      values[dot->loop] = dot->isWidened ? inner * 2 + values.at(dot->loop) : inner;
     }
     std::vector<Expr> guards;
     Substitution map;
@@ -795,8 +839,8 @@ class Applier {
     for (size_t i = 0; i < s.reduce.size(); ++i)
       if (dependsOn(l, s, "r" + std::to_string(i)))
         map[s.reduce[i].var.get()] = nest.rebuild("r" + std::to_string(i), values, &guards);
-    DType dtype = source->element.dtype;
-    Expr value = substitute(l, map);
+    const DType dtype = dot && dot->isWidened ? DType::I16 : source->element.dtype;
+    Expr value = cast(dtype, substitute(l, map));
     for (const Expr& g : guards) value = select(g, value, constant(dtype, 0));
     p.buffer = makeBuffer(source->name + ".packed", {dtype, 1}, dims);
     PackedOperand operand;
@@ -861,6 +905,7 @@ class Applier {
   std::vector<BufferRef> temporaries_;
   std::set<std::pair<size_t, int64_t>> packs_;
   std::map<size_t, int64_t> prefetched_;  ///< operand by stage
+  std::map<size_t, Dot> dots_;            ///< by stage
   std::map<std::pair<size_t, int64_t>, Packed> packed_;
   std::map<std::pair<size_t, int64_t>, BufferRef> paddings_;
   std::set<const ExprNode*> decided_;  ///< parts of guards that are asked outside the tile

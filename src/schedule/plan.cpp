@@ -16,7 +16,7 @@ constexpr std::string_view kNames[] = {
 
 bool takesFactor(Primitive p) {
   return p == Primitive::Split || p == Primitive::Pack || p == Primitive::Share || p == Primitive::Strip ||
-         p == Primitive::Prefetch || p == Primitive::Winograd;
+         p == Primitive::Prefetch || p == Primitive::Winograd || p == Primitive::Dot2 || p == Primitive::Dot4;
 }
 
 }  // namespace

@@ -86,13 +86,13 @@ bool isPureMovement(const Stage& s) {
 }
 
 // How often the reader evaluates one element of the producer, at most.
-int64_t rereads(const Stage& reader, const Stage& producer) {
+int64_t rereads(const Stage& reader, const Stage& producer, bool inBody) {
   auto count = [](const std::vector<Axis>& axes) {
     int64_t n = 1;
     for (const Axis& a : axes) n *= std::max<int64_t>(1, a.extent);
     return n;
   };
-  return count(reader.axes) * count(reader.reduce) / std::max<int64_t>(1, count(producer.axes));
+  return count(reader.axes) * (inBody ? count(reader.reduce) : 1) / std::max<int64_t>(1, count(producer.axes));
 }
 
 // A padded view: a load where the condition holds, else a constant.
@@ -196,7 +196,7 @@ bool mayInline(const Computation& c, const Stage& producer, const Stage& reader,
   if (!onlyReader) return false;
   bool expensive = cost > 24;
   if (reader.combiner == Combiner::None) return loads == 1 || !expensive;
-  return rereads(reader, producer) <= 1 ? (loads == 1 || !expensive) : !expensive && cost <= 12;
+  return rereads(reader, producer, inBody) <= 1 ? (loads == 1 || !expensive) : !expensive && cost <= 12;
 }
 
 void removeUnread(Computation* c) {

@@ -198,6 +198,8 @@ llvm::Value* Emitter::emitCall(const loop::Call& e) {
   const loop::IntrinsicFacts* facts = loop::findIntrinsic(e.name);
   if (!facts || static_cast<size_t>(facts->arity) != e.args.size()) return fail("unknown intrinsic " + e.name, e.type);
   if (e.name == "prefetch") return emitPrefetch(e);
+  if (e.name == "join") return emitJoin(e);
+  if (e.name == "madd16" || e.name == "dot4") return emitDot(e);
   std::vector<llvm::Value*> args;
   for (const auto& arg : e.args) args.push_back(splat(emit(arg), e.type.lanes));
   DType type = e.args[0]->type.dtype;

@@ -3,6 +3,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "core/small_float.h"
+#include "loop/scalar.h"
 #include "targets/cpu/emitter.h"
 
 namespace locution::targets::cpu {
@@ -130,6 +131,18 @@ llvm::Value* Emitter::narrow(llvm::Value* v, DType small) {
   return b_.CreateTrunc(result, outType);
 }
 
+llvm::Value* Emitter::toNarrowInt(llvm::Value* v, DType to) {
+  auto bound = [&](int64_t value) { return floatOf(v->getType(), static_cast<double>(value)); };
+  llvm::Value *low = bound(loop::lowestInt(to)), *high = bound(loop::highestInt(to));
+  // A comparison with NaN is false: NaN becomes the lowest value.
+  llvm::Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(v, low), v, low);
+  clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, high), clamped, high);
+  llvm::Value* whole = b_.CreateFPToSI(clamped, v->getType()->getWithNewType(b_.getInt32Ty()));
+  if (isSignedInt(to))
+    whole = b_.CreateSelect(b_.CreateFCmpUNO(v, v), llvm::Constant::getNullValue(whole->getType()), whole);
+  return b_.CreateTrunc(whole, v->getType()->getWithNewType(scalarType(to)));
+}
+
 llvm::Value* Emitter::convert(llvm::Value* v, DType from, DType to) {
   if (from == to) return v;
   if (to == DType::Bool && isSmallFloat(from)) return convert(widen(v, from), DType::F32, to);
@@ -158,6 +171,8 @@ llvm::Value* Emitter::convert(llvm::Value* v, DType from, DType to) {
     if (to == DType::Bool) return b_.CreateFCmpUNE(v, llvm::Constant::getNullValue(v->getType()));
     if (to == DType::F64) return b_.CreateFPExt(v, type);
     if (to == DType::F32) return b_.CreateFPTrunc(v, type);
+    // LLVM would convert narrow integers lane by lane: clamped to their range, every value fits int32's conversion.
+    if (from == DType::F32 && dtypeBits(to) <= 16) return toNarrowInt(v, to);
     auto id = isSignedInt(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {type, v->getType()}, {v});
   }

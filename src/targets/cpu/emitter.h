@@ -104,6 +104,12 @@ class Emitter {
   llvm::Value* divide(loop::BinaryOp op, DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* floatMinMax(bool isMax, llvm::Value* a, llvm::Value* b);
   llvm::Value* emitCall(const loop::Call& e);
+  llvm::Value* emitDot(const loop::Call& e);
+  llvm::Value* emitWide(const loop::Expr& e, int lanes);
+  llvm::Value* multiplyPairs(llvm::Value* sum, llvm::Value* a, llvm::Value* b);
+  llvm::Value* emitJoin(const loop::Call& e);
+  llvm::Value* loadJoined(const std::vector<loop::Expr>& parts);
+  llvm::Value* joinedPointer(const std::vector<const loop::Load*>& loads, LaneIndex* first);
   llvm::Value* cheapIntrinsic(const loop::Call& e, DType type, const std::vector<llvm::Value*>& args);
   llvm::Value* tableCall(const std::string& name, DType type, const std::vector<llvm::Value*>& args);
   llvm::Value* multiplyAdd(llvm::Value* a, llvm::Value* b, llvm::Value* c);
@@ -113,6 +119,7 @@ class Emitter {
   llvm::Value* widen(llvm::Value* v, DType small);
   llvm::Value* narrow(llvm::Value* v, DType small);
   llvm::Value* floatConstant(DType type, double value);
+  llvm::Value* toNarrowInt(llvm::Value* v, DType to);
 
   // emit_index.cpp: indices as sums, addresses.
   Linear linear(const loop::Expr& e);

@@ -212,6 +212,15 @@ TEST(Operators, Intrinsics) {
           bool forInts = std::string_view(name) == "abs" || std::string_view(name) == "not" ||
                          std::string_view(name) == "popcount";
           bool forFloats = std::string_view(name) != "not" && std::string_view(name) != "popcount";
+          const auto* facts = loop::findIntrinsic(name);
+          if (facts->id == loop::Intrinsic::I_join) {
+            if (!isInteger(type) || dtypeBits(type) > 16) return;
+            forInts = true;
+          }
+          if (facts->id == loop::Intrinsic::I_madd16 || facts->id == loop::Intrinsic::I_dot4) {
+            if (type != DType::I32) return;
+            forInts = true;
+          }
           if (std::string_view(name) == "bitcast" || !(isFloat(type) ? forFloats : forInts)) return;
           if (type == DType::Bool && std::string_view(name) != "not") return;
           if (std::string_view(name) == "fma" && type == DType::F64 && !target.hasFma) return;
