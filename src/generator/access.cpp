@@ -1,5 +1,7 @@
 #include "generator/access.h"
 
+#include <algorithm>
+
 #include "loop/passes.h"
 
 namespace locution::generator {
@@ -74,6 +76,23 @@ bool mergeable(const std::vector<Access>& all, size_t k, int64_t nextExtent, boo
     if (!steps[k] || !steps[k + 1] || *steps[k] != *steps[k + 1] * nextExtent) return false;
   }
   return true;
+}
+
+bool isUnitStride(const std::vector<Access>& all, size_t axis, bool reduce) {
+  bool any = false;
+  for (const Access& a : all) {
+    auto step = reduce ? a.reduce[axis] : a.spatial[axis];
+    if (!step || *step < 0 || *step > 1) return false;
+    any |= *step == 1;
+  }
+  return any;
+}
+
+int64_t lanesFor(const Stage& stage, const TargetSpec& target, int64_t extent) {
+  int bits = std::max(32, dtypeBits(stage.body->type.dtype));
+  int64_t lanes = target.vectorBytes * 8 / bits;
+  while (lanes > 1 && lanes / 2 >= extent) lanes /= 2;
+  return lanes;
 }
 
 }  // namespace locution::generator

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/target.h"
 #include "loop/compute.h"
 
 namespace locution::generator {
@@ -23,5 +24,10 @@ std::vector<Access> accesses(const loop::Stage& stage);
 std::vector<Access> productOperands(const loop::Stage& stage);
 /// Axis k and the next can be one loop: every access moves by extent(k + 1) of the next at each step of k.
 bool mergeable(const std::vector<Access>& all, size_t k, int64_t nextExtent, bool reduce);
+
+/// Every access stays or moves by one element along the axis, and at least one moves.
+bool isUnitStride(const std::vector<Access>& all, size_t axis, bool reduce);
+/// Lanes of a vector of the stage's values (of 32 bits or more) on the target, fewer where the extent is short.
+int64_t lanesFor(const loop::Stage& stage, const TargetSpec& target, int64_t extent);
 
 }  // namespace locution::generator

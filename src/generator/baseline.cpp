@@ -50,23 +50,7 @@ class StagePlanner {
     return names;
   }
 
-  int64_t lanesFor(int64_t extent) const {
-    int bits = std::max(32, dtypeBits(s_.body->type.dtype));
-    int64_t lanes = target_.vectorBytes * 8 / bits;
-    while (lanes > 1 && lanes / 2 >= extent) lanes /= 2;
-    return lanes;
-  }
-
-  // Every access steps by 0 or 1 along the axis, and at least one by 1.
-  bool unitStride(size_t axis, bool reduce) const {
-    bool any = false;
-    for (const Access& a : all_) {
-      auto step = reduce ? a.reduce[axis] : a.spatial[axis];
-      if (!step || *step < 0 || *step > 1) return false;
-      any |= *step == 1;
-    }
-    return any;
-  }
+  int64_t lanesFor(int64_t extent) const { return generator::lanesFor(s_, target_, extent); }
 
   // Merges the last axes as far as memory allows; returns the loop's name and extent, and how many axes it took.
   std::string mergeLast(int64_t* extent, size_t* taken) {
@@ -86,7 +70,7 @@ class StagePlanner {
     if (s_.axes.size() == shared_) return;
     int64_t extent = 0;
     size_t taken = 0, last = s_.axes.size() - 1;
-    bool vector = unitStride(last, false) || s_.axes[last].extent >= 4;
+    bool vector = isUnitStride(all_, last, false) || s_.axes[last].extent >= 4;
     std::string inner = mergeLast(&extent, &taken);
     int64_t outer = 1;
     for (size_t i = shared_; i + taken < s_.axes.size(); ++i) outer *= s_.axes[i].extent;
@@ -117,7 +101,7 @@ class StagePlanner {
     size_t n = s_.axes.size(), m = s_.reduce.size();
     std::vector<std::string> outer;
     for (size_t i = shared_; i < n; ++i) outer.push_back(axisName(i));
-    bool spatialVector = n > shared_ && unitStride(n - 1, false) && s_.axes[n - 1].extent >= 4;
+    bool spatialVector = n > shared_ && isUnitStride(all_, n - 1, false) && s_.axes[n - 1].extent >= 4;
     if (spatialVector) {
       int64_t lanes = lanesFor(s_.axes[n - 1].extent);
       auto [o, v] = w_.split(axisName(n - 1), lanes, Tail::Peel);
@@ -130,7 +114,7 @@ class StagePlanner {
       if (alone_) w_.parallel(outer.size());
       return;
     }
-    if (m > 0 && unitStride(m - 1, true)) {
+    if (m > 0 && isUnitStride(all_, m - 1, true)) {
       size_t first = m - 1;
       int64_t extent = s_.reduce[m - 1].extent;
       std::vector<std::string> names;
@@ -264,19 +248,23 @@ class Baseline : public Scheduler {
   Plan propose(const Computation& kernel, const TargetSpec& target) const override {
     Plan plan;
     if (kernel.raw || planChain(kernel, target, &plan)) return plan;
-    auto shared = static_cast<size_t>(schedule::sharedAxes(kernel));
-    if (shared > 0) {
-      plan.steps.push_back({Primitive::Share, 0, {}, static_cast<int64_t>(shared), Tail::Peel});
-      std::vector<std::string> names;
-      for (size_t i = 0; i < shared; ++i) names.push_back(axisName(i));
-      PlanWriter(&plan, -1, names).parallel(shared);
-    }
+    const size_t shared = planShared(kernel, &plan);
     for (size_t i = 0; i < kernel.stages.size(); ++i) planStage({kernel, i, shared, target}, &plan);
     return plan;
   }
 };
 
 }  // namespace
+
+size_t planShared(const Computation& kernel, Plan* plan) {
+  auto shared = static_cast<size_t>(schedule::sharedAxes(kernel));
+  if (shared == 0) return 0;
+  plan->steps.push_back({Primitive::Share, 0, {}, static_cast<int64_t>(shared), Tail::Peel});
+  std::vector<std::string> names;
+  for (size_t i = 0; i < shared; ++i) names.push_back(axisName(i));
+  PlanWriter(plan, -1, names).parallel(shared);
+  return shared;
+}
 
 void planStage(const StageQuestion& q, Plan* plan) {
   StagePlanner(q.kernel, q.target, plan, q.stage, q.shared).write();

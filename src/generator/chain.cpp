@@ -58,12 +58,6 @@ class ChainPlanner {
   size_t rowAxis(size_t k) const { return at_[k].back(); }
   bool isShared(size_t k, size_t axis) const { return std::find(at_[k].begin(), at_[k].end(), axis) != at_[k].end(); }
 
-  int64_t lanesFor(const Stage& s, int64_t extent) const {
-    int64_t lanes = target_.vectorBytes * 8 / std::max(32, dtypeBits(s.body->type.dtype));
-    while (lanes > 1 && lanes / 2 >= extent) lanes /= 2;
-    return lanes;
-  }
-
   RegisterTile tileOf(const Stage& s, int64_t rows, int64_t columns, int64_t lanes) const {
     return chooseTile({rows, columns, lanes, target_.vectorRegisters, isFloat(s.body->type.dtype)});
   }
@@ -74,7 +68,7 @@ class ChainPlanner {
     const int64_t rowBytes = std::max<int64_t>(1, schedule::stripRowBytes(kernel_.stages, kernel_.outputs, at_));
     int64_t tasks = 1;
     for (size_t j = 0; j + 1 < at_[0].size(); ++j) tasks *= first.axes[at_[0][j]].extent;
-    const int64_t columns = first.axes.back().extent, lanes = lanesFor(first, columns);
+    const int64_t columns = first.axes.back().extent, lanes = lanesFor(first, target_, columns);
     int64_t rows = std::clamp<int64_t>(std::min(target_.l2Bytes / 2, kMaxBytes) / rowBytes, 1, kRows);
     const int64_t tile = tileOf(first, std::min(whole, kRows), columns, lanes).rows;
     while (rows > 2 * tile && tasks * ceilDivide(whole, rows) < kTasksPerThread * target_.threads) rows /= 2;
@@ -117,7 +111,7 @@ class ChainPlanner {
       if (!isShared(k, i) && i != v) rest.push_back(axisName(i));
     for (size_t i = 0; i < s.reduce.size(); ++i) loops.push_back(reduceName(i));
 
-    const int64_t columns = s.axes[v].extent, lanes = lanesFor(s, columns);
+    const int64_t columns = s.axes[v].extent, lanes = lanesFor(s, target_, columns);
     const RegisterTile tile = tileOf(s, isReused ? strip_ : 1, columns, lanes);
     PlanWriter w(plan_, static_cast<int32_t>(k), loops);
     auto [vo, vi] = w.split(axisName(v), tile.vectors * lanes, Tail::Peel);

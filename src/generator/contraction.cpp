@@ -78,12 +78,7 @@ class ContractionRule {
   const Access& x() const { return operands_[static_cast<size_t>(vectorOperand_)]; }
   const Access& y() const { return operands_[static_cast<size_t>(1 - vectorOperand_)]; }
 
-  int64_t lanesFor(int64_t extent) const {
-    int bits = std::max(32, dtypeBits(s_.body->type.dtype));
-    int64_t lanes = q_.target.vectorBytes * 8 / bits;
-    while (lanes > 1 && lanes / 2 >= extent) lanes /= 2;
-    return lanes;
-  }
+  int64_t lanesFor(int64_t extent) const { return generator::lanesFor(s_, q_.target, extent); }
 
   // Columns that the vector operand has side by side are one loop: pixels, channels first, and the heads of a projection, which the
   // result may keep apart as long as no vector crosses from one to the next.

@@ -20,6 +20,9 @@ struct StageQuestion {
   bool isAlone() const { return kernel.stages.size() == 1 && shared == 0; }
 };
 
+/// The leading axes that all stages have in common become loops outside them, shared out to threads; returns how many.
+size_t planShared(const loop::Computation& kernel, schedule::Plan* plan);
+
 /// Fixed rules for any stage (the baseline's).
 void planStage(const StageQuestion& question, schedule::Plan* plan);
 

@@ -52,23 +52,7 @@ class StreamPlanner {
     to->insert(to->end(), more.begin(), more.end());
   }
 
-  int64_t lanesFor(int64_t extent) const {
-    int bits = std::max(32, dtypeBits(s_.body->type.dtype));
-    int64_t lanes = q_.target.vectorBytes * 8 / bits;
-    while (lanes > 1 && lanes / 2 >= extent) lanes /= 2;
-    return lanes;
-  }
-
-  /// Every access stays or moves by one element along the axis, and at least one moves.
-  bool isUnit(size_t axis, bool reduce) const {
-    bool any = false;
-    for (const Access& a : all_) {
-      auto step = reduce ? a.reduce[axis] : a.spatial[axis];
-      if (!step || *step < 0 || *step > 1) return false;
-      any |= *step == 1;
-    }
-    return any;
-  }
+  int64_t lanesFor(int64_t extent) const { return generator::lanesFor(s_, q_.target, extent); }
 
   bool callsVectorFunctions() const {
     bool found = false;
@@ -103,7 +87,7 @@ class StreamPlanner {
 
   bool writePoints() {
     if (n_ == q_.shared) return true;
-    bool vector = isUnit(n_ - 1, false) || s_.axes[n_ - 1].extent >= 4;
+    bool vector = isUnitStride(all_, n_ - 1, false) || s_.axes[n_ - 1].extent >= 4;
     int64_t extent = 0, outer = 1;
     size_t first = firstMerged(&extent);
     std::string inner = fuseFrom(first);
@@ -157,7 +141,7 @@ class StreamPlanner {
 
   /// The last axis in vectors, each with an accumulator of its own: reductions over outer axes, pooling of channels-last images.
   bool writeColumns() {
-    if (n_ == q_.shared || !isUnit(n_ - 1, false) || s_.axes[n_ - 1].extent < 4) return false;
+    if (n_ == q_.shared || !isUnitStride(all_, n_ - 1, false) || s_.axes[n_ - 1].extent < 4) return false;
     int64_t extent = 0;
     size_t first = firstMerged(&extent);
     std::string inner = fuseFrom(first);
@@ -205,7 +189,7 @@ class StreamPlanner {
   /// Each result from a run of memory: vectors of partial results, combined at the end.
   bool writeRows() {
     std::vector<std::string> outer = spatial(n_);
-    if (m_ > 0 && isUnit(m_ - 1, true)) {
+    if (m_ > 0 && isUnitStride(all_, m_ - 1, true)) {
       size_t first = m_ - 1;
       int64_t extent = s_.reduce[first].extent;
       while (first > 0 && mergeable(all_, first - 1, s_.reduce[first].extent, true))

@@ -7,6 +7,7 @@
 #include "schedule/dot.h"
 #include "schedule/hoist.h"
 #include "schedule/nest.h"
+#include "schedule/stages.h"
 #include "schedule/winograd.h"
 
 namespace locution::schedule {
@@ -674,16 +675,6 @@ class Applier {
       changed = true;
     }
     return changed ? sides[0] * sides[1] : body;
-  }
-
-  static void conjuncts(const Expr& e, std::vector<Expr>* out) {
-    const auto* b = as<Binary>(e);
-    if (b && b->op == BinaryOp::And && e->type.dtype == DType::Bool) {
-      conjuncts(b->a, out);
-      conjuncts(b->b, out);
-    } else {
-      out->push_back(e);
-    }
   }
 
   static bool isZero(const Expr& e) {

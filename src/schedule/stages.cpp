@@ -485,4 +485,14 @@ std::vector<Computation> cutKernels(const Computation& computation) {
   return kernels;
 }
 
+void conjuncts(const Expr& condition, std::vector<Expr>* out) {
+  const auto* b = as<Binary>(condition);
+  if (b && b->op == BinaryOp::And && condition->type.dtype == DType::Bool) {
+    conjuncts(b->a, out);
+    conjuncts(b->b, out);
+  } else {
+    out->push_back(condition);
+  }
+}
+
 }  // namespace locution::schedule

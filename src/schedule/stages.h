@@ -22,4 +22,7 @@ bool mayWriteOver(const loop::Computation& kernel, const loop::BufferRef& input)
 /// The number of leading axes that all stages of a kernel have in common, reading each other's temporaries at exactly those.
 int64_t sharedAxes(const loop::Computation& computation);
 
+/// The parts of a condition that must all hold, appended to `out`.
+void conjuncts(const loop::Expr& condition, std::vector<loop::Expr>* out);
+
 }  // namespace locution::schedule

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "loop/passes.h"
+#include "schedule/stages.h"
 #include "schedule/winograd.h"
 
 namespace locution::schedule {
@@ -14,16 +15,6 @@ std::optional<int64_t> constantGap(const Expr& e, const VarRef& a, const VarRef&
   int64_t value = 0;
   if (!isConstInt(simplify(e - Expr(a) - Expr(b)), &value)) return std::nullopt;
   return value;
-}
-
-void conjuncts(const Expr& e, std::vector<Expr>* out) {
-  const auto* b = as<Binary>(e);
-  if (b && b->op == BinaryOp::And) {
-    conjuncts(b->a, out);
-    conjuncts(b->b, out);
-  } else {
-    out->push_back(e);
-  }
 }
 
 // The guard says nothing but that positions lie in the data.

@@ -84,16 +84,19 @@ ValueId GraphMaker::value(DType t, const Ints& d) {
   pool_.push_back(patch_.addInput(graph_.mainRegion(), "x", type));
   return pool_.back();
 }
-ValueId GraphMaker::finite(DType t, const Ints& d) {
-  Contents contents;
-  contents.isFinite = true;
+ValueId GraphMaker::withContents(DType t, const Ints& d, const Contents& contents, const char* name) {
   if (chance(2)) return constant(randomTensor(t, d, contents));
   ValueType type;
   type.dtype = t;
   type.shape = Shape::of(d);
-  ValueId v = patch_.addInput(graph_.mainRegion(), "w", type);
+  ValueId v = patch_.addInput(graph_.mainRegion(), name, type);
   contents_[v] = contents;
   return v;
+}
+ValueId GraphMaker::finite(DType t, const Ints& d) {
+  Contents contents;
+  contents.isFinite = true;
+  return withContents(t, d, contents, "w");
 }
 ValueId GraphMaker::numeric(int64_t low, int64_t high) {
   ValueId v = pooled(isNumber, low, high);
@@ -128,13 +131,7 @@ ValueId GraphMaker::broadcastable(DType t, const Ints& d) {
 
 ValueId GraphMaker::indices(DType t, const Ints& d, int64_t low, int64_t high) {
   Contents c{true, low, std::max(low, high)};
-  if (chance(2)) return constant(randomTensor(t, d, c));
-  ValueType type;
-  type.dtype = t;
-  type.shape = Shape::of(d);
-  ValueId v = patch_.addInput(graph_.mainRegion(), "i", type);
-  contents_[v] = c;
-  return v;
+  return withContents(t, d, c, "i");
 }
 
 Ints GraphMaker::permutation(int64_t n) {

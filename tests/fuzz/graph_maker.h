@@ -86,6 +86,8 @@ class GraphMaker {
   }
 
  private:
+  /// A constant, or an input that `inputValues` fills by `contents`.
+  ValueId withContents(DType t, const Ints& d, const Contents& contents, const char* name);
   ValueId pooled(bool (*accepts)(DType), int64_t minRank, int64_t maxRank);
 
   std::mt19937_64 random_;
