@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "generator/access.h"
-#include "generator/plan_writer.h"
 #include "generator/rules.h"
 #include "generator/scheduler.h"
 #include "generator/tile.h"
 #include "schedule/stages.h"
+#include "space/access.h"
+#include "space/plan_writer.h"
 
 namespace locution::generator {
 
@@ -50,7 +50,7 @@ class StagePlanner {
     return names;
   }
 
-  int64_t lanesFor(int64_t extent) const { return generator::lanesFor(s_, target_, extent); }
+  int64_t lanesFor(int64_t extent) const { return space::lanesFor(s_, target_, extent); }
 
   // Merges the last axes as far as memory allows; returns the loop's name and extent, and how many axes it took.
   std::string mergeLast(int64_t* extent, size_t* taken) {

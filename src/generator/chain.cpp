@@ -2,11 +2,11 @@
 // strip each product has the register tile of a contraction; keys are packed once for all strips when they don't lie along the vector.
 #include <algorithm>
 
-#include "generator/access.h"
-#include "generator/plan_writer.h"
 #include "generator/rules.h"
 #include "generator/tile.h"
 #include "schedule/chain.h"
+#include "space/access.h"
+#include "space/plan_writer.h"
 
 namespace locution::generator {
 

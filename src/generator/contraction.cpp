@@ -5,11 +5,11 @@
 #include <numeric>
 #include <optional>
 
-#include "generator/access.h"
-#include "generator/plan_writer.h"
 #include "generator/rules.h"
 #include "generator/tile.h"
 #include "schedule/dot.h"
+#include "space/access.h"
+#include "space/plan_writer.h"
 
 namespace locution::generator {
 
@@ -78,7 +78,7 @@ class ContractionRule {
   const Access& x() const { return operands_[static_cast<size_t>(vectorOperand_)]; }
   const Access& y() const { return operands_[static_cast<size_t>(1 - vectorOperand_)]; }
 
-  int64_t lanesFor(int64_t extent) const { return generator::lanesFor(s_, q_.target, extent); }
+  int64_t lanesFor(int64_t extent) const { return space::lanesFor(s_, q_.target, extent); }
 
   // Columns that the vector operand has side by side are one loop: pixels, channels first, and the heads of a projection, which the
   // result may keep apart as long as no vector crosses from one to the next.

@@ -6,8 +6,21 @@
 #include "core/target.h"
 #include "loop/compute.h"
 #include "schedule/plan.h"
+#include "space/access.h"
+#include "space/plan_writer.h"
 
 namespace locution::generator {
+
+using space::Access;
+using space::accesses;
+using space::axisName;
+using space::groupSize;
+using space::isUnitStride;
+using space::lanesFor;
+using space::mergeable;
+using space::PlanWriter;
+using space::productOperands;
+using space::reduceName;
 
 struct StageQuestion {
   const loop::Computation& kernel;

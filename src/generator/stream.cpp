@@ -3,10 +3,10 @@
 // independent accumulators it takes to keep both adders busy.
 #include <algorithm>
 
-#include "generator/access.h"
-#include "generator/plan_writer.h"
 #include "generator/rules.h"
 #include "loop/passes.h"
+#include "space/access.h"
+#include "space/plan_writer.h"
 
 namespace locution::generator {
 
@@ -52,7 +52,7 @@ class StreamPlanner {
     to->insert(to->end(), more.begin(), more.end());
   }
 
-  int64_t lanesFor(int64_t extent) const { return generator::lanesFor(s_, q_.target, extent); }
+  int64_t lanesFor(int64_t extent) const { return space::lanesFor(s_, q_.target, extent); }
 
   bool callsVectorFunctions() const {
     bool found = false;

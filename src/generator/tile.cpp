@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "loop/passes.h"
-
 namespace locution::generator {
 
 RegisterTile chooseTile(const TileQuestion& q) {
@@ -32,23 +30,6 @@ RegisterTile chooseTile(const TileQuestion& q) {
       }
     }
   return best;
-}
-
-int64_t groupSize(const loop::Stage& stage, size_t axis) {
-  int64_t size = 0;
-  const loop::Var* var = stage.axes[axis].var.get();
-  bool clean = true;
-  loop::visit(stage.body, [&](const loop::Expr& e) {
-    const auto* b = loop::as<loop::Binary>(e);
-    int64_t n = 0;
-    if (b && (b->op == loop::BinaryOp::FloorDiv || b->op == loop::BinaryOp::FloorMod) && b->a.get() == var &&
-        loop::isConstInt(b->b, &n)) {
-      clean = clean && (size == 0 || size == n);
-      size = n;
-    }
-    return true;
-  });
-  return clean && size > 1 && stage.axes[axis].extent % size == 0 ? size : 1;
 }
 
 }  // namespace locution::generator

@@ -20,7 +20,4 @@ struct RegisterTile {
 /// fit the registers, two loads and two multiply-adds start a cycle, and eight accumulators cover the latency.
 RegisterTile chooseTile(const TileQuestion& q);
 
-/// The number of members in a group when the axis enters an index only as axis // n (and axis %% n) with n dividing its extent; else 1.
-int64_t groupSize(const loop::Stage& stage, size_t axis);
-
 }  // namespace locution::generator

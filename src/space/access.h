@@ -8,7 +8,7 @@
 #include "core/target.h"
 #include "loop/compute.h"
 
-namespace locution::generator {
+namespace locution::space {
 
 /// Elements that one step of each axis moves within a buffer; nullopt where the index is not affine in the axis.
 struct Access {
@@ -30,4 +30,7 @@ bool isUnitStride(const std::vector<Access>& all, size_t axis, bool reduce);
 /// Lanes of a vector of the stage's values (of 32 bits or more) on the target, fewer where the extent is short.
 int64_t lanesFor(const loop::Stage& stage, const TargetSpec& target, int64_t extent);
 
-}  // namespace locution::generator
+/// The number of members in a group when the axis enters an index only as axis // n (and axis %% n) with n dividing its extent; else 1.
+int64_t groupSize(const loop::Stage& stage, size_t axis);
+
+}  // namespace locution::space

@@ -1,10 +1,10 @@
-#include "generator/access.h"
+#include "space/access.h"
 
 #include <algorithm>
 
 #include "loop/passes.h"
 
-namespace locution::generator {
+namespace locution::space {
 
 using namespace loop;  // NOLINT: this file is about loop IR
 
@@ -95,4 +95,21 @@ int64_t lanesFor(const Stage& stage, const TargetSpec& target, int64_t extent) {
   return lanes;
 }
 
-}  // namespace locution::generator
+int64_t groupSize(const Stage& stage, size_t axis) {
+  int64_t size = 0;
+  const Var* var = stage.axes[axis].var.get();
+  bool clean = true;
+  visit(stage.body, [&](const Expr& e) {
+    const auto* b = as<Binary>(e);
+    int64_t n = 0;
+    if (b && (b->op == BinaryOp::FloorDiv || b->op == BinaryOp::FloorMod) && b->a.get() == var &&
+        isConstInt(b->b, &n)) {
+      clean = clean && (size == 0 || size == n);
+      size = n;
+    }
+    return true;
+  });
+  return clean && size > 1 && stage.axes[axis].extent % size == 0 ? size : 1;
+}
+
+}  // namespace locution::space

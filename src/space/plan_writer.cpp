@@ -1,8 +1,8 @@
-#include "generator/plan_writer.h"
+#include "space/plan_writer.h"
 
 #include <algorithm>
 
-namespace locution::generator {
+namespace locution::space {
 
 using schedule::Primitive;
 using schedule::Tail;
@@ -57,4 +57,4 @@ void PlanWriter::parallel(size_t count) {
   mark(Primitive::Parallel, {whole});
 }
 
-}  // namespace locution::generator
+}  // namespace locution::space

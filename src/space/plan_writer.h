@@ -7,7 +7,7 @@
 
 #include "schedule/plan.h"
 
-namespace locution::generator {
+namespace locution::space {
 
 /// Axis k of a stage and reduction axis k, as plans name them.
 inline std::string axisName(size_t k) { return "i" + std::to_string(k); }
@@ -37,4 +37,4 @@ class PlanWriter {
   std::vector<std::string> order_;
 };
 
-}  // namespace locution::generator
+}  // namespace locution::space
