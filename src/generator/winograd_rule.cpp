@@ -5,6 +5,7 @@
 
 #include "generator/rules.h"
 #include "loop/build.h"
+#include "schedule/dot.h"
 #include "schedule/winograd.h"
 
 namespace locution::generator {
@@ -26,8 +27,24 @@ struct Choice {
 
 bool isConstantOperand(const loop::Computation& kernel, const loop::Stage& stage, int64_t operand) {
   const auto* product = loop::as<loop::Binary>(stage.body);
-  const auto* l = loop::as<loop::Load>(operand == 0 ? product->a : product->b);
+  const loop::Expr& side = operand == 0 ? product->a : product->b;
+  const auto* c = loop::as<loop::Cast>(side);
+  const auto* l = loop::as<loop::Load>(c ? c->value : side);
   return l && std::find(kernel.constants.begin(), kernel.constants.end(), l->buffer) != kernel.constants.end();
+}
+
+/// Multiply-adds against those of floats.
+struct Rates {
+  double direct = 0.95, multiply = 1;  ///< of the direct form, all in all; of a register tile
+  double latency = 4;                  ///< cycles that a step of a register tile takes at least
+  int registers = 1;                   ///< that a tile needs beside its sums and its weights
+};
+Rates ratesOf(const WinogradForm& form, const StageQuestion& q) {
+  if (!form.isInteger) return {};
+  // Pairs of 16 bits: an instruction multiplies, another adds. Bytes take two more a row, or one that takes all four.
+  Rates r{1.3, 1.6, 1, 2};
+  if (q.target.hasVnni && schedule::mayDot(q.self(), {"", 1 - form.dataOperand, false})) r.direct = 3.6;
+  return r;
 }
 
 /// Of a vector's transform: loads, stores and additions, two to four a cycle.
@@ -40,13 +57,15 @@ double transformCycles(int64_t m, size_t dims, bool isInput) {
 }  // namespace
 
 bool planWinograd(const StageQuestion& q, schedule::Plan* plan) {
-  if (!q.isAlone() || q.target.strict) return false;  // its transforms round more than the sum does
+  if (!q.isAlone()) return false;
   auto form = schedule::winogradForm(q.self());
-  if (!form || !isConstantOperand(q.kernel, q.self(), 1 - form->dataOperand)) return false;
+  // The transforms of floats round more than the sum does.
+  if (!form || (q.target.strict && !form->isInteger) || !isConstantOperand(q.kernel, q.self(), 1 - form->dataOperand))
+    return false;
   const TargetSpec& t = q.target;
   int64_t lanes = t.lanes(4);
   while (lanes > 1 && form->outputs % lanes != 0) lanes /= 2;
-  int64_t channelLanes = lanes;
+  int64_t channelLanes = form->isInteger ? 2 * lanes : lanes;
   while (channelLanes > 1 && form->channels % channelLanes != 0) channelLanes /= 2;
   if (lanes < 4 || channelLanes < 4) return false;
   const double flopsPerSecond = t.peakGflops * 1e9 * static_cast<double>(lanes) / t.lanes(4);
@@ -65,15 +84,17 @@ bool planWinograd(const StageQuestion& q, schedule::Plan* plan) {
     const double a = compute, b = bytes / readRate;
     return std::max(a, b) + 0.5 * std::min(a, b);
   };
-  constexpr double kDirectShare = 0.95;
+  const Rates rates = ratesOf(*form, q);
+  const double element = form->isInteger ? 2 : 4;
   const double direct =
-      total(2 * outputs * taps * channels * made / (flopsPerSecond * kDirectShare), 4 * taps * channels * made);
+      total(2 * outputs * taps * channels * made / (flopsPerSecond * rates.direct), element * taps * channels * made);
   Choice best;
   for (int64_t m : {int64_t{2}, int64_t{4}}) {
+    if (!schedule::holdsSums(*form, m)) continue;
     const auto points = static_cast<double>(form->points(m));
     const int64_t tiles = form->tiles(m);
     for (int64_t vectors = 1; vectors <= std::min<int64_t>(4, form->outputs / lanes); ++vectors)
-      for (int64_t rows = 1; rows * vectors + vectors + 1 <= t.vectorRegisters; ++rows) {
+      for (int64_t rows = 1; rows * vectors + vectors + rates.registers <= t.vectorRegisters; ++rows) {
         if (rows * vectors < 4) continue;
         const int64_t columns = vectors * lanes, groups = (tiles + rows - 1) / rows;
         for (int64_t blocks = 1; blocks <= groups; blocks = std::max(blocks + 1, blocks * 5 / 4)) {
@@ -86,7 +107,8 @@ bool planWinograd(const StageQuestion& q, schedule::Plan* plan) {
           const auto padded = static_cast<double>(blocks * block), pieces = static_cast<double>(blocks);
           const double panels = std::ceil(made / static_cast<double>(columns));
           const double n = static_cast<double>(rows * vectors);
-          const double perStep = std::max({n / 2, static_cast<double>(rows + vectors) / 2, 4.0});
+          const double perStep =
+              std::max({n / 2, static_cast<double>(rows + vectors) / 2, rates.latency}) / rates.multiply;
           double compute =
               points * padded / static_cast<double>(rows) * panels * (channels * perStep + kTileCycles + n) * cycle;
           compute += padded * channels / static_cast<double>(channelLanes) *
@@ -94,13 +116,13 @@ bool planWinograd(const StageQuestion& q, schedule::Plan* plan) {
           compute += static_cast<double>(tiles) * made / static_cast<double>(lanes) *
                      transformCycles(m, form->windows.size(), false) * cycle;
           // What the inner loop of the two reads again and again stays in the second cache, or comes anew each time.
-          const double weights = 4 * points * channels * made, data = 4 * points * padded * channels;
+          const double weights = element * points * channels * made, data = element * points * padded * channels;
           const double kept = static_cast<double>(t.l2Bytes) / 2 - static_cast<double>(productBytes);
           const double panelsOuter = weights * (weights / panels <= kept ? 1 : pieces) + data * panels;
           const double tilesOuter = weights * pieces + data * (data / pieces <= kept ? 1 : panels);
           c.tile.isTilesOuter = tilesOuter < panelsOuter;
           // Rows of tiles read a point's weights again from the nearest cache that holds them.
-          const double slab = 4 * channels * static_cast<double>(columns);
+          const double slab = element * channels * static_cast<double>(columns);
           const double near =
               slab <= static_cast<double>(t.l1Bytes) / 2 ? 0 : weights * padded / static_cast<double>(rows);
           compute += (std::min(tilesOuter, panelsOuter) / kThirdCacheRate + near / kSecondCacheRate) * cycle;

@@ -17,6 +17,21 @@ using Matrix = std::vector<std::vector<double>>;
 struct Transforms {
   Matrix b, g, a;  // transposed B and A
 };
+// In integers: G without its fractions, which A makes up for. Outputs come 2 or 24 times as large for each dim.
+const Transforms& integerTransforms(int64_t m) {
+  static const Transforms kTwo{{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+                               {{2, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, 2}},
+                               {{1, 1, 1, 0}, {0, 1, -1, -1}}};
+  static const Transforms kFour{{{4, 0, -5, 0, 1, 0},
+                                 {0, -4, -4, 1, 1, 0},
+                                 {0, 4, -4, -1, 1, 0},
+                                 {0, -2, -1, 2, 1, 0},
+                                 {0, 2, -1, -2, 1, 0},
+                                 {0, 4, 0, -5, 0, 1}},
+                                {{1, 0, 0}, {-1, -1, -1}, {-1, 1, -1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 1}},
+                                {{6, 4, 4, 1, 1, 0}, {0, 4, -4, 2, -2, 0}, {0, 4, 4, 4, 4, 0}, {0, 4, -4, 8, -8, 24}}};
+  return m == 2 ? kTwo : kFour;
+}
 const Transforms& transforms(int64_t m) {
   static const Transforms kTwo{{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
                                {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
@@ -47,14 +62,19 @@ Expr combine(const std::vector<double>& row, const std::function<Expr(int64_t)>&
       if (c == 0 || (c == 1) != unit) continue;
       Expr v = value(static_cast<int64_t>(k));
       if (!sum) {
-        sum = c == 1 ? v : v * floatImm(DType::F32, c);
+        sum = c == 1 ? v : v * constant(v->type.dtype, c);
       } else if (c == -1) {
         sum = sum - v;
       } else {
-        sum = sum + (c == 1 ? v : v * floatImm(DType::F32, c));
+        sum = sum + (c == 1 ? v : v * constant(v->type.dtype, c));
       }
     }
   return sum;
+}
+
+const Expr& withoutCast(const Expr& e) {
+  const auto* c = as<Cast>(e);
+  return c ? c->value : e;
 }
 
 int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -73,7 +93,9 @@ class Winograd {
         s_(c.stages[0]),
         form_(form),
         t_(tile),
-        f_(transforms(tile.m)),
+        f_(form.isInteger ? integerTransforms(tile.m) : transforms(tile.m)),
+        narrow_(form.isInteger ? DType::I16 : DType::F32),
+        wide_(form.isInteger ? DType::I32 : DType::F32),
         edge_(tile.m + 2),
         dims_(form.windows.size()),
         points_(form.points(tile.m)),
@@ -81,13 +103,14 @@ class Winograd {
         blocks_(ceilDivide(tiles_, tile.block)),
         columns_(tile.vectors * tile.lanes),
         panels_(ceilDivide(form.outputs, columns_)),
-        channelLanes_(tile.lanes) {
+        channelLanes_(form.isInteger ? 2 * tile.lanes : tile.lanes) {
     while (form.channels % channelLanes_ != 0) channelLanes_ /= 2;
     const auto* product = as<Binary>(s_.body);
-    const Expr& side = form.dataOperand == 0 ? product->a : product->b;
+    const Expr sides[2] = {withoutCast(product->a), withoutCast(product->b)};
+    const Expr& side = sides[form.dataOperand];
     const auto* guarded = as<Select>(side);
     x_ = as<Load>(guarded ? guarded->yes : side);
-    w_ = as<Load>(form.dataOperand == 0 ? product->b : product->a);
+    w_ = as<Load>(sides[1 - form.dataOperand]);
   }
 
   Lowered run() {
@@ -132,7 +155,7 @@ class Winograd {
   PackedOperand transformedData() const {
     PackedOperand out;
     out.source = x_->buffer;
-    out.packed = makeBuffer(x_->buffer->name + ".tiles", {DType::F32, 1}, {blocks_, points_, t_.block, form_.channels});
+    out.packed = makeBuffer(x_->buffer->name + ".tiles", {narrow_, 1}, {blocks_, points_, t_.block, form_.channels});
     out.computation.name = "tiles";
     out.computation.inputs = {out.source};
     out.computation.outputs = {out.packed};
@@ -155,8 +178,8 @@ class Winograd {
     }
     VarRef co = makeVar("co"), lane = makeVar("c");
     Expr channel = Expr(co) * channelLanes_ + Expr(lane);
-    BufferRef d = makeBuffer("d", {DType::F32, 1}, {points_, channelLanes_}, Scope::Register);
-    BufferRef half = makeBuffer("half", {DType::F32, 1}, {points_, channelLanes_}, Scope::Register);
+    BufferRef d = makeBuffer("d", {narrow_, 1}, {points_, channelLanes_}, Scope::Register);
+    BufferRef half = makeBuffer("half", {narrow_, 1}, {points_, channelLanes_}, Scope::Register);
     std::vector<Stmt> steps;
     auto each = [&](Stmt s) {
       steps.push_back(forLoop(lane, index(0), index(channelLanes_), LoopKind::Vector, std::move(s)));
@@ -173,7 +196,8 @@ class Winograd {
         indices.back() = channel;
         Expr guard = inside[0][static_cast<size_t>(i)];
         if (dims_ == 2) guard = logicalAnd(guard, inside[1][static_cast<size_t>(j)]);
-        Expr value = select(guard, load(x_->buffer, indices), floatImm(DType::F32, 0));
+        const Expr outside = form_.padding ? form_.padding : constant(x_->buffer->element.dtype, 0);
+        Expr value = cast(narrow_, select(guard, load(x_->buffer, indices), outside));
         each(store(d, {index(i * second + j), lane}, value));
       }
     for (int64_t i = 0; i < edge_; ++i)
@@ -195,20 +219,31 @@ class Winograd {
     return out;
   }
 
+  // Of a pair of channels, integers lie side by side.
+  std::vector<Expr> weightAt(const Expr& panel, const Expr& point, const Expr& channel, const Expr& column,
+                             const Expr& lane) const {
+    if (!form_.isInteger) return {panel, point, channel, column, lane};
+    return {panel, point, floorDiv(channel, index(2)), column, lane, floorMod(channel, index(2))};
+  }
+
   // ---- weights: U[panel, point, channel, column] = G g G' -----------------------------------------------------------------------
   PackedOperand transformedWeights() const {
     PackedOperand out;
     out.source = w_->buffer;
-    out.packed = makeBuffer(w_->buffer->name + ".transformed", {DType::F32, 1},
-                            {panels_, points_, form_.channels, t_.vectors, t_.lanes});
+    std::vector<int64_t> dims{panels_, points_, form_.channels, t_.vectors, t_.lanes};
+    if (form_.isInteger) {
+      dims[2] /= 2;
+      dims.push_back(2);
+    }
+    out.packed = makeBuffer(w_->buffer->name + ".transformed", {narrow_, 1}, dims);
     out.computation.name = "transformed";
     out.computation.inputs = {out.source};
     out.computation.outputs = {out.packed};
     VarRef panel = makeVar("panel"), channel = makeVar("channel"), column = makeVar("column"), lane = makeVar("lane");
     const Expr first = Expr(panel) * columns_ + Expr(column) * t_.lanes;
     const int64_t taps = dims_ == 2 ? 3 : 1, second = dims_ == 2 ? edge_ : 1;
-    BufferRef g = makeBuffer("g", {DType::F32, 1}, {3 * taps, t_.lanes}, Scope::Register);
-    BufferRef half = makeBuffer("half", {DType::F32, 1}, {edge_ * taps, t_.lanes}, Scope::Register);
+    BufferRef g = makeBuffer("g", {narrow_, 1}, {3 * taps, t_.lanes}, Scope::Register);
+    BufferRef half = makeBuffer("half", {narrow_, 1}, {edge_ * taps, t_.lanes}, Scope::Register);
     std::vector<Stmt> steps, zeros;
     auto each = [&](Stmt s) { return forLoop(lane, index(0), index(t_.lanes), LoopKind::Vector, std::move(s)); };
     for (int64_t i = 0; i < 3; ++i)
@@ -222,7 +257,8 @@ class Winograd {
         map[s_.axes.back().var.get()] = first + Expr(lane);
         std::vector<Expr> indices;
         for (const Expr& e : w_->indices) indices.push_back(substitute(e, map));
-        steps.push_back(each(store(g, {index(i * taps + j), lane}, load(w_->buffer, std::move(indices)))));
+        steps.push_back(
+            each(store(g, {index(i * taps + j), lane}, cast(narrow_, load(w_->buffer, std::move(indices))))));
       }
     for (int64_t i = 0; i < edge_; ++i)
       for (int64_t j = 0; j < taps; ++j)
@@ -235,9 +271,9 @@ class Winograd {
         Expr value = dims_ == 1 ? load(half, {index(i), lane}) : combine(f_.g[static_cast<size_t>(j)], [&](int64_t k) {
           return load(half, {index(i * taps + k), lane});
         });
-        std::vector<Expr> at{panel, index(i * second + j), channel, column, lane};
+        const std::vector<Expr> at = weightAt(panel, index(i * second + j), channel, column, lane);
         steps.push_back(each(store(out.packed, at, value)));
-        zeros.push_back(each(store(out.packed, at, floatImm(DType::F32, 0))));
+        zeros.push_back(each(store(out.packed, at, constant(narrow_, 0))));
       }
     Stmt body = allocate(g, allocate(half, loop::block(steps)));
     if (form_.outputs % columns_ != 0) body = ifThen(lt(first, index(form_.outputs)), body, loop::block(zeros));
@@ -248,13 +284,12 @@ class Winograd {
 
   // ---- products and outputs of one block of tiles and one panel of output channels -----------------------------------------------
   Stmt block(const Expr& tileBlock, const Expr& panel) const {
-    BufferRef products =
-        makeBuffer("products", {DType::F32, 1}, {points_, t_.block, t_.vectors, t_.lanes}, Scope::Stack);
+    BufferRef products = makeBuffer("products", {wide_, 1}, {points_, t_.block, t_.vectors, t_.lanes}, Scope::Stack);
     return allocate(products, loop::block({multiply(products, tileBlock, panel), finish(products, tileBlock, panel)}));
   }
 
   Stmt multiply(const BufferRef& products, const Expr& tileBlock, const Expr& panel) const {
-    BufferRef acc = makeBuffer("acc", {DType::F32, 1}, {t_.rows, t_.vectors, t_.lanes}, Scope::Register);
+    BufferRef acc = makeBuffer("acc", {wide_, 1}, {t_.rows, t_.vectors, t_.lanes}, Scope::Register);
     VarRef point = makeVar("point"), group = makeVar("group"), co = makeVar("co"), ci = makeVar("ci");
     VarRef row = makeVar("row"), column = makeVar("column"), lane = makeVar("lane");
     auto inTile = [&](Stmt s) {
@@ -263,19 +298,35 @@ class Winograd {
           unrolled(column, t_.vectors, forLoop(lane, index(0), index(t_.lanes), LoopKind::Vector, std::move(s))));
     };
     Expr tile = Expr(group) * t_.rows + Expr(row);
+    // Of one channel, or of a pair.
     auto update = [&](const Expr& channel) {
-      Expr product = load(v_, {tileBlock, point, tile, channel}) * load(u_, {panel, point, channel, column, lane});
-      return inTile(store(acc, {row, column, lane}, load(acc, {row, column, lane}) + product));
+      auto x = [&](const Expr& c) { return load(v_, {tileBlock, point, tile, c}); };
+      auto w = [&](const Expr& c) { return load(u_, weightAt(panel, point, c, column, lane)); };
+      const Expr old = load(acc, {row, column, lane});
+      const auto pair = [](const Expr& a, const Expr& b) { return call("join", {a, b}); };
+      return inTile(store(
+          acc, {row, column, lane},
+          form_.isInteger ? call("madd16", {old, pair(x(channel), x(channel + 1)), pair(w(channel), w(channel + 1))})
+                          : old + x(channel) * w(channel)));
     };
     constexpr int64_t kUnroll = 4;
+    const int64_t taken = form_.isInteger ? 2 : 1, inStep = kUnroll * taken;
     std::vector<Stmt> steps;
-    steps.push_back(inTile(store(acc, {row, column, lane}, floatImm(DType::F32, 0))));
-    if (int64_t whole = form_.channels / kUnroll)
-      steps.push_back(serial(co, whole, unrolled(ci, kUnroll, update(Expr(co) * kUnroll + Expr(ci)))));
-    if (int64_t rest = form_.channels % kUnroll)
-      steps.push_back(unrolled(ci, rest, update(Expr(ci) + (form_.channels - rest))));
+    steps.push_back(inTile(store(acc, {row, column, lane}, constant(wide_, 0))));
+    if (int64_t whole = form_.channels / inStep)
+      steps.push_back(serial(co, whole, unrolled(ci, kUnroll, update(Expr(co) * inStep + Expr(ci) * taken))));
+    if (int64_t rest = form_.channels % inStep)
+      steps.push_back(unrolled(ci, rest / taken, update(Expr(ci) * taken + (form_.channels - rest))));
     steps.push_back(inTile(store(products, {point, tile, column, lane}, load(acc, {row, column, lane}))));
     return serial(point, points_, serial(group, t_.block / t_.rows, allocate(acc, loop::block(steps))));
+  }
+
+  // An output from 2 (24) times itself for each dim. 3 and 9 have inverses modulo 2^32; of the rest no bit is lost (`holdsSums`).
+  Expr unscaled(const Expr& e) const {
+    constexpr int64_t kInverseOf3 = 0xAAAAAAAB, kInverseOf9 = 0x38E38E39;
+    if (t_.m == 2) return binary(BinaryOp::Shr, e, intImm(wide_, dims_ == 2 ? 2 : 1));
+    const auto inverse = static_cast<int32_t>(dims_ == 2 ? kInverseOf9 : kInverseOf3);
+    return binary(BinaryOp::Shr, e * intImm(wide_, inverse), intImm(wide_, dims_ == 2 ? 6 : 3));
   }
 
   Stmt finish(const BufferRef& products, const Expr& tileBlock, const Expr& panel) const {
@@ -283,8 +334,8 @@ class Winograd {
     Expr tile = tileBlock * t_.block + Expr(within);
     Place place = placeOf(tile);
     const int64_t second = dims_ == 2 ? edge_ : 1, secondOut = dims_ == 2 ? t_.m : 1;
-    BufferRef half = makeBuffer("half", {DType::F32, 1}, {t_.m * second, t_.lanes}, Scope::Register);
-    BufferRef y = makeBuffer("y", {DType::F32, 1}, {t_.m * secondOut, t_.lanes}, Scope::Register);
+    BufferRef half = makeBuffer("half", {wide_, 1}, {t_.m * second, t_.lanes}, Scope::Register);
+    BufferRef y = makeBuffer("y", {wide_, 1}, {t_.m * secondOut, t_.lanes}, Scope::Register);
     std::vector<Stmt> steps;
     auto each = [&](Stmt s) { return forLoop(lane, index(0), index(t_.lanes), LoopKind::Vector, std::move(s)); };
     for (int64_t j = 0; j < second; ++j)
@@ -298,7 +349,7 @@ class Winograd {
         Expr value = dims_ == 1 ? load(half, {index(i), lane}) : combine(f_.a[static_cast<size_t>(j)], [&](int64_t k) {
           return load(half, {index(i * second + k), lane});
         });
-        steps.push_back(each(store(y, {index(i * secondOut + j), lane}, value)));
+        steps.push_back(each(store(y, {index(i * secondOut + j), lane}, form_.isInteger ? unscaled(value) : value)));
       }
     std::vector<VarRef> origin;
     for (size_t d = 0; d < dims_; ++d) origin.push_back(makeVar("origin" + std::to_string(d)));
@@ -350,6 +401,7 @@ class Winograd {
   const WinogradForm& form_;
   const WinogradTile& t_;
   const Transforms& f_;
+  DType narrow_, wide_;  ///< of what is transformed and multiplied; of sums
   int64_t edge_;
   size_t dims_;
   int64_t points_, tiles_, blocks_, columns_, panels_, channelLanes_;
@@ -392,9 +444,9 @@ std::variant<Lowered, ApplyError> applyWinograd(const Computation& c, const Plan
   auto form = winogradForm(c.stages[0]);
   auto tile = readSteps(plan.steps);
   if (!form || !tile) return ApplyError{Illegal::NotWinograd, 0};
-  const bool isLegal = (tile->m == 2 || tile->m == 4) && tile->rows >= 1 && tile->vectors >= 1 &&
-                       (tile->lanes & (tile->lanes - 1)) == 0 && form->outputs % tile->lanes == 0 && tile->block >= 1 &&
-                       tile->block % tile->rows == 0;
+  const bool isLegal = (tile->m == 2 || tile->m == 4) && holdsSums(*form, tile->m) && tile->rows >= 1 &&
+                       tile->vectors >= 1 && (tile->lanes & (tile->lanes - 1)) == 0 &&
+                       form->outputs % tile->lanes == 0 && tile->block >= 1 && tile->block % tile->rows == 0;
   if (!isLegal) return ApplyError{Illegal::BadFactor, 0};
   return Winograd(c, *form, *tile).run();
 }

@@ -1,6 +1,7 @@
 // Winograd's minimal filtering for convolutions of stride 1 with windows of three (A. Lavin, S. Gray: Fast Algorithms for
 // Convolutional Neural Networks, 2015): outputs come in tiles of m a dim, from m + 2 inputs a dim; both operands are transformed, and
 // what was a sum over window and channels is a matrix product over channels for each of the (m + 2)^d points of a tile.
+// Bytes are transformed in 16 bits, without any rounding, and multiplied in pairs: the result is the integer that the sum is.
 #pragma once
 
 #include <optional>
@@ -21,6 +22,9 @@ struct WinogradForm {
   };
   std::vector<Window> windows;  ///< one or two
   int64_t dataOperand = 0;
+  bool isInteger = false;             ///< bytes summed in int32
+  int64_t largestProduct = 0;         ///< of two integers, apart from its sign
+  loop::Expr padding;                 ///< what lies outside the data; null: nothing is read there
   size_t channelTap = 0;              ///< of the reduction: the channels, innermost in the data
   std::vector<size_t> batch;          ///< axes that are neither windows nor the output channel (the last axis)
   int64_t channels = 0, outputs = 0;  ///< reduced, and made
@@ -30,8 +34,10 @@ struct WinogradForm {
   int64_t tiles(int64_t m) const;
   int64_t points(int64_t m) const { return windows.size() == 2 ? (m + 2) * (m + 2) : m + 2; }
 };
-/// Nullopt: no such convolution, or not of float32.
+/// Nullopt: no such convolution, or neither of float32 nor of bytes.
 std::optional<WinogradForm> winogradForm(const loop::Stage& stage);
+/// Whether 32 bits hold any sum of integers times the powers of two in the transforms of tiles of m outputs (floats: always).
+bool holdsSums(const WinogradForm& form, int64_t m);
 
 /// The plan's decisions.
 struct WinogradTile {

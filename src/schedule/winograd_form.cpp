@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <limits>
 
 #include "loop/passes.h"
+#include "loop/scalar.h"
 #include "schedule/stages.h"
 #include "schedule/winograd.h"
 
@@ -40,7 +42,23 @@ bool isInRangeTest(const Expr& guard, const Stage& s, const std::vector<Winograd
   });
 }
 
+const Expr& withoutCast(const Expr& e) {
+  const auto* c = as<Cast>(e);
+  return c ? c->value : e;
+}
+
+bool isByte(DType type) { return isInteger(type) && dtypeBits(type) == 8; }
+int64_t largestByte(DType type) { return std::max(highestInt(type), -lowestInt(type)); }
+
 }  // namespace
+
+bool holdsSums(const WinogradForm& form, int64_t m) {
+  if (!form.isInteger) return true;
+  // The outputs' transform gives a sum times a power of two, and of 9 or 3, which has an inverse modulo 2^32.
+  const int64_t taps = form.windows.size() == 2 ? 9 : 3, one = m == 2 ? 2 : 8;
+  const int64_t scale = form.windows.size() == 2 ? one * one : one;
+  return form.channels <= std::numeric_limits<int32_t>::max() / (form.largestProduct * taps * scale);
+}
 
 int64_t WinogradForm::tiles(int64_t m) const {
   int64_t n = batchExtent;
@@ -51,21 +69,28 @@ int64_t WinogradForm::tiles(int64_t m) const {
 std::optional<WinogradForm> winogradForm(const Stage& s) {
   const auto* product = as<Binary>(s.body);
   if (s.combiner != Combiner::Sum || s.scan || !product || product->op != BinaryOp::Mul || s.axes.size() < 2 ||
-      s.reduce.empty() || s.body->type != Type{DType::F32, 1})
+      s.reduce.empty() || (s.body->type != Type{DType::F32, 1} && s.body->type != Type{DType::I32, 1}))
     return std::nullopt;
   WinogradForm form;
+  form.isInteger = s.body->type.dtype == DType::I32;
   const size_t o = s.axes.size() - 1;
   const Var* output = s.axes[o].var.get();
-  const Expr sides[2] = {product->a, product->b};
+  const Expr sides[2] = {form.isInteger ? withoutCast(product->a) : product->a,
+                         form.isInteger ? withoutCast(product->b) : product->b};
   form.dataOperand = usesVar(sides[0], output) ? 1 : 0;
   const Expr& data = sides[form.dataOperand];
   const auto* guarded = as<Select>(data);
   const auto* x = as<Load>(guarded ? guarded->yes : data);
   const auto* w = as<Load>(sides[1 - form.dataOperand]);
   if (!x || !w || x->mask || usesVar(data, output)) return std::nullopt;
+  if (form.isInteger) {
+    if (!isByte(x->type.dtype) || !isByte(w->type.dtype)) return std::nullopt;
+    form.largestProduct = largestByte(x->type.dtype) * largestByte(w->type.dtype);
+  }
   if (guarded) {
     const auto* zero = as<FloatImm>(guarded->no);
-    if (!zero || zero->value != 0) return std::nullopt;
+    if (form.isInteger ? !isConstInt(guarded->no) : !zero || zero->value != 0) return std::nullopt;
+    form.padding = guarded->no;
   }
   std::vector<bool> axisSeen(s.axes.size(), false), tapSeen(s.reduce.size(), false);
   axisSeen[o] = true;
@@ -75,7 +100,8 @@ std::optional<WinogradForm> winogradForm(const Stage& s) {
       form.channels = s.reduce[r].extent;
       tapSeen[r] = true;
     }
-  if (form.channels == 0) return std::nullopt;
+  // Integers are multiplied in pairs of channels.
+  if (form.channels == 0 || (form.isInteger && form.channels % 2 != 0)) return std::nullopt;
   const std::vector<int64_t> dims = extents(*x->buffer);
   for (size_t d = 0; d + 1 < x->indices.size(); ++d) {
     const Expr& e = x->indices[d];

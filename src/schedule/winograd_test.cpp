@@ -8,6 +8,7 @@
 
 #include "loop/interpreter.h"
 #include "loop/passes.h"
+#include "loop/scalar.h"
 
 namespace locution::schedule {
 namespace {
@@ -19,6 +20,9 @@ struct Case {
   int64_t batch, channels, outputs;
   std::vector<int64_t> begin, end;  ///< padding
   bool hasEpilogue;
+  DType x = DType::F32, w = DType::F32;
+  int64_t outside = 0;     ///< what padding holds
+  bool isExtreme = false;  ///< the largest values there are
 };
 
 Computation convolution(const Case& c) {
@@ -33,8 +37,9 @@ Computation convolution(const Case& c) {
   out.push_back(c.outputs);
   Computation made;
   made.name = "conv";
-  auto x = makeBuffer("x", {DType::F32, 1}, in), w = makeBuffer("w", {DType::F32, 1}, weights);
-  auto y = makeBuffer("y", {DType::F32, 1}, out), bias = makeBuffer("bias", {DType::F32, 1}, {c.outputs});
+  const DType sum = isFloat(c.x) ? DType::F32 : DType::I32;
+  auto x = makeBuffer("x", {c.x, 1}, in), w = makeBuffer("w", {c.w, 1}, weights);
+  auto y = makeBuffer("y", {sum, 1}, out), bias = makeBuffer("bias", {sum, 1}, {c.outputs});
   made.inputs = {x, w};
   made.constants = {w};
   made.outputs = {y};
@@ -56,30 +61,36 @@ Computation convolution(const Case& c) {
   }
   at.push_back(s.reduce.back().var);
   Expr element = load(x, at);
-  if (inside) element = select(inside, element, floatImm(DType::F32, 0));
-  s.body = simplify(element) * load(w, taps);
+  if (inside) element = select(inside, element, constant(c.x, static_cast<double>(c.outside)));
+  s.body = cast(sum, simplify(element)) * cast(sum, load(w, taps));
   if (c.hasEpilogue) {
     made.inputs.push_back(bias);
-    s.acc = makeVar("acc", {DType::F32, 1});
-    s.epilogue = maxOf(Expr(s.acc) + load(bias, {s.axes.back().var}), floatImm(DType::F32, 0));
+    s.acc = makeVar("acc", {sum, 1});
+    s.epilogue = maxOf(Expr(s.acc) + load(bias, {s.axes.back().var}), constant(sum, 0));
   }
   made.stages = {s};
   return made;
 }
 
-Tensor randomTensor(const Buffer& b, unsigned seed) {
+Tensor randomTensor(const Buffer& b, unsigned seed, bool isExtreme) {
   std::mt19937 rng(seed);
   Tensor t(b.element.dtype, extents(b));
+  if (!isFloat(t.dtype())) {
+    const int64_t low = lowestInt(t.dtype()), high = highestInt(t.dtype());
+    for (int64_t i = 0; i < t.elements(); ++i)
+      t.setElementInt(i, isExtreme ? (low < 0 ? low : high) : low + static_cast<int64_t>(rng()) % (high - low + 1));
+    return t;
+  }
   for (int64_t i = 0; i < t.elements(); ++i) t.setElement(i, static_cast<double>(static_cast<int>(rng() % 17) - 8) / 4);
   return t;
 }
 
-void expectSame(const Computation& c, const WinogradTile& tile) {
+void expectSame(const Computation& c, const WinogradTile& tile, bool isExtreme = false) {
   std::map<const Buffer*, Tensor> values;
   std::vector<Tensor> naive;
   unsigned seed = 1;
-  for (const BufferRef& b : c.inputs) naive.push_back(values[b.get()] = randomTensor(*b, seed++));
-  naive.emplace_back(DType::F32, extents(*c.outputs[0]));
+  for (const BufferRef& b : c.inputs) naive.push_back(values[b.get()] = randomTensor(*b, seed++, isExtreme));
+  naive.emplace_back(c.outputs[0]->element.dtype, extents(*c.outputs[0]));
   ASSERT_TRUE(interpret(naiveLoops(c), naive).isOk());
   Plan plan{winogradSteps(tile)};
   auto parsed = parsePlan(plan.str());
@@ -89,7 +100,7 @@ void expectSame(const Computation& c, const WinogradTile& tile) {
   auto* l = std::get_if<Lowered>(&lowered);
   ASSERT_NE(l, nullptr) << plan.str() << "\n" << print(c);
   for (const PackedOperand& p : l->packs) {
-    std::vector<Tensor> args{values.at(p.source.get()), Tensor(DType::F32, extents(*p.packed))};
+    std::vector<Tensor> args{values.at(p.source.get()), Tensor(p.packed->element.dtype, extents(*p.packed))};
     Function f{p.computation.name, {p.source, p.packed}, 1, simplify(vectorise(simplify(p.computation.raw))), 1};
     const auto* outer = as<For>(f.body);
     ASSERT_NE(outer, nullptr);
@@ -104,9 +115,13 @@ void expectSame(const Computation& c, const WinogradTile& tile) {
   ASSERT_TRUE(ok.isOk()) << ok.message();
   std::vector<Tensor> args;
   for (const BufferRef& b : l->function.params)
-    args.push_back(values.count(b.get()) ? values.at(b.get()) : Tensor(DType::F32, extents(*b)));
+    args.push_back(values.count(b.get()) ? values.at(b.get()) : Tensor(b->element.dtype, extents(*b)));
   ok = interpret(l->function, args, {.float64 = true});
   ASSERT_TRUE(ok.isOk()) << ok.message() << print(l->function);
+  if (!isFloat(naive.back().dtype())) {
+    ASSERT_TRUE(args.back().identical(naive.back())) << plan.str();
+    return;
+  }
   double scale = 1;
   for (int64_t i = 0; i < naive.back().elements(); ++i)
     scale = std::max(scale, std::abs(naive.back().elementAsDouble(i)));
@@ -127,6 +142,40 @@ TEST(Winograd, AnyExtentPaddingAndTile) {
             WinogradTile tile{m, rows * 2, rows, vectors, 4, isTilesOuter};
             expectSame(convolution(c), tile);
           }
+}
+
+TEST(Winograd, IntegersAreExact) {
+  const std::vector<Case> cases{
+      {{7, 9}, 1, 8, 16, {1, 1}, {1, 1}, true, DType::U8, DType::I8},
+      {{5, 12}, 1, 6, 24, {0, 1}, {1, 0}, true, DType::U8, DType::I8, 131},
+      {{6, 6}, 1, 4, 8, {1, 1}, {1, 1}, false, DType::I8, DType::I8, -7},
+      {{11}, 2, 10, 8, {1}, {1}, true, DType::U8, DType::U8, 3},
+      {{5, 6}, 1, 32, 8, {1, 1}, {1, 1}, false, DType::U8, DType::I8, 255, true},
+      {{4, 4}, 1, 16, 8, {1, 1}, {1, 1}, false, DType::U8, DType::U8, 255, true},
+      {{4, 5}, 1, 114, 4, {1, 1}, {1, 1}, false, DType::U8, DType::I8, 255, true},
+      {{4, 5}, 1, 116, 4, {1, 1}, {1, 1}, false, DType::U8, DType::I8, 255, true},
+      {{9}, 1, 400, 4, {1}, {1}, false, DType::I8, DType::I8, -128, true},
+  };
+  for (const Case& c : cases) {
+    const Computation computation = convolution(c);
+    auto form = winogradForm(computation.stages[0]);
+    ASSERT_TRUE(form.has_value());
+    EXPECT_TRUE(holdsSums(*form, 2));
+    EXPECT_EQ(holdsSums(*form, 4), c.channels != 116);
+    for (int64_t m : {2, 4})
+      for (int64_t rows : {1, 3}) {
+        const WinogradTile tile{m, rows * 2, rows, 2, 4, rows == 1};
+        if (holdsSums(*form, m)) {
+          expectSame(computation, tile, c.isExtreme);
+        } else {
+          EXPECT_TRUE(std::holds_alternative<ApplyError>(apply(computation, Plan{winogradSteps(tile)})));
+        }
+      }
+  }
+  // An odd channel has no partner.
+  Case odd = cases[0];
+  odd.channels = 7;
+  EXPECT_FALSE(winogradForm(convolution(odd).stages[0]).has_value());
 }
 
 TEST(Winograd, ApplicabilityIsDecidedByTheLoads) {

@@ -5,6 +5,7 @@
 #include "loop/interpreter.h"
 #include "loop/passes.h"
 #include "schedule/apply.h"
+#include "schedule/winograd.h"
 #include "targets/cpu/kernel_test_util.h"
 
 namespace locution::targets::cpu {
@@ -145,6 +146,39 @@ TEST(Dot, OnlyWholeGroupsInnermost) {
     ASSERT_NE(error, nullptr) << plan;
     EXPECT_EQ(error->reason, schedule::Illegal::NotDot) << plan;
   }
+}
+
+// The transforms, and the products of pairs between them, compiled.
+TEST(Dot, WinogradOfIntegers) {
+  for (int64_t m : {2, 4})
+    for (bool isExtreme : {false, true}) {
+      const Computation computation = convolution({DType::U8, DType::I8, 13, 48, 24, 3, 131, isExtreme});
+      std::map<const Buffer*, Tensor> values;
+      std::vector<Tensor> naive;
+      unsigned seed = 1;
+      for (const BufferRef& b : computation.inputs)
+        naive.push_back(values[b.get()] = randomBytes(*b, seed++, isExtreme));
+      naive.emplace_back(DType::I32, extents(*computation.outputs[0]));
+      ASSERT_TRUE(interpret(naiveLoops(computation), naive).isOk());
+      const schedule::Plan plan{schedule::winogradSteps({m, 4, 2, 2, 4, true})};
+      auto result = schedule::apply(computation, plan);
+      auto* lowered = std::get_if<Lowered>(&result);
+      ASSERT_NE(lowered, nullptr) << plan.str();
+      for (const TargetSpec& target : runnableTargets()) {
+        for (const schedule::PackedOperand& p : lowered->packs) {
+          Function f{p.computation.name, {p.source, p.packed}, 1, simplify(vectorise(simplify(p.computation.raw))), 1};
+          isConstInt(as<For>(f.body)->extent, &f.parallelExtent);
+          std::vector<Tensor> args{values.at(p.source.get()), Tensor(p.packed->element.dtype, extents(*p.packed))};
+          ASSERT_TRUE(runKernel(target, f, args));
+          values[p.packed.get()] = args[1];
+        }
+        std::vector<Tensor> args;
+        for (const BufferRef& b : lowered->function.params)
+          args.push_back(values.count(b.get()) ? values.at(b.get()) : Tensor(b->element.dtype, extents(*b)));
+        ASSERT_TRUE(runKernel(target, lowered->function, args));
+        ASSERT_TRUE(args.back().identical(naive.back())) << target.cpu << ": " << plan.str();
+      }
+    }
 }
 
 TEST(Kernels, FloatsBecomeNarrowIntegersAsTheInterpreterSays) {
