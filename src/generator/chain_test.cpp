@@ -104,6 +104,7 @@ void expectChain(const Attention& a, const TargetSpec& target) {
   ASSERT_EQ(kernels.size(), 1u);
   EXPECT_TRUE(schedule::isChain(kernels[0]));
   expectSame(c, target, *makeAnalytic());
+  expectSameAtRandom(c, target);
 }
 
 TEST(Chain, AnyExtents) {

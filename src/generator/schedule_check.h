@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <random>
 
+#include "generator/random.h"
 #include "generator/scheduler.h"
 #include "loop/interpreter.h"
 #include "loop/passes.h"
@@ -97,6 +99,13 @@ inline void expectSame(const Computation& whole, const TargetSpec& target, const
       ASSERT_NEAR(have.elementAsDouble(i), want.elementAsDouble(i), 1e-5 * (1 + std::fabs(want.elementAsDouble(i))))
           << whole.name << " at " << i;
   }
+}
+
+// Any walk through the space of plans means the same.
+inline void expectSameAtRandom(const Computation& whole, const TargetSpec& target) {
+  const char* more = std::getenv("LOCUTION_WALKS");
+  const int walks = more ? std::atoi(more) : 1;
+  for (int seed = 0; seed < walks; ++seed) expectSame(whole, target, *makeRandomWalks(static_cast<uint64_t>(seed)));
 }
 
 }  // namespace locution::generator::test

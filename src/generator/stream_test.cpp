@@ -17,7 +17,10 @@ TargetSpec middle() {
 }
 
 void expectSameEverywhere(const Computation& c) {
-  for (const TargetSpec& target : {wide(), middle(), narrow()}) expectSame(c, target, *makeAnalytic());
+  for (const TargetSpec& target : {wide(), middle(), narrow()}) {
+    expectSame(c, target, *makeAnalytic());
+    expectSameAtRandom(c, target);
+  }
 }
 
 BufferRef buffer(const char* name, const std::vector<int64_t>& dims) { return makeBuffer(name, {kType, 1}, dims); }

@@ -502,9 +502,9 @@ class Applier {
     const std::vector<std::string> outer(rest.begin(), rest.begin() + static_cast<long>(split));
     const std::vector<std::string> inner(rest.begin() + static_cast<long>(split), rest.end());
     std::vector<Expr> guards = outerGuards(index, inner);
-    if (guards.empty()) return openFetching(index, rest, env, combine);
+    if (guards.empty()) return openFetching(index, rest, rest, env, combine);
     for (const Expr& g : guards) decided_.insert(g.get());
-    return openFetching(index, outer, env, [&](const Env& e) {
+    return openFetching(index, outer, rest, env, [&](const Env& e) {
       Stmt body = nest.openReduction(inner, e, combine);
       for (const Expr& g : guards) body = ifThen(substitute(g, bindings(stages_[index], e)), body);
       return body;
@@ -512,8 +512,9 @@ class Applier {
   }
 
   // The reduction's loops, with a fetch ahead in each iteration of the innermost serial one: the iterations of all tiles that read one
-  // pass of the packed operand share the next pass out among them.
-  Stmt openFetching(size_t index, const std::vector<std::string>& rest, const Env& env, const Inside& combine) {
+  // pass of the packed operand share the next pass out among them. `tile` names all loops of the tile, those within `combine` too.
+  Stmt openFetching(size_t index, const std::vector<std::string>& rest, const std::vector<std::string>& tile,
+                    const Env& env, const Inside& combine) {
     const Nest& nest = nests_[index];
     auto found = prefetched_.find(index);
     size_t split = 0;
@@ -530,7 +531,7 @@ class Applier {
     };
     // Loops outside the tile: those that choose the pass, then those that repeat it.
     std::vector<std::string> repeats, inTile;
-    for (const std::string& name : rest)
+    for (const std::string& name : tile)
       for (const std::string& atom : nest.atomsOf(name)) inTile.push_back(atom);
     auto isInTile = [&](const std::string& a) { return std::find(inTile.begin(), inTile.end(), a) != inTile.end(); };
     for (const std::string& atom : nest.atoms()) {
