@@ -38,6 +38,7 @@ CONFINED = [
     (re.compile(r"(llvm|llvm-c|clang|lld)/"), "LLVM", ("src/targets/cpu/",)),
     (re.compile(r"google/protobuf/|onnx[\w-]*\.pb\.h|onnx/onnx"), "protobuf", ("src/frontend/onnx/",)),
     (re.compile(r"sqlite3\.h"), "SQLite", ("src/records/",)),
+    (re.compile(r"libpq"), "libpq", ("src/records/",)),
     (re.compile(r"CLI/"), "CLI11", ("tools/",)),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -15,4 +15,9 @@ std::string hexDigits(uint64_t value) {
   return text;
 }
 
+std::string keyOf(std::string_view text) {
+  XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return hexDigits(hash.high64) + hexDigits(hash.low64);
+}
+
 }  // namespace locution
