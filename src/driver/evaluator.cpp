@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "driver/kernels.h"
-#include "driver/strided_copy.h"
 #include "loop/interpreter.h"
 #include "loop/passes.h"
+#include "loop/strided_copy.h"
 #include "runtime/code_memory.h"
 #include "schedule/stages.h"
 #include "schedule/whole_bytes.h"
@@ -121,7 +121,7 @@ Result<std::vector<Tensor>> Evaluator::evaluate(const loop::Computation& computa
     return std::vector<Tensor>(params.begin() + static_cast<long>(n), params.end());
   }
   if (interpretSmall_)
-    if (std::optional<StridedCopy> copy = asStridedCopy(computation)) {
+    if (std::optional<loop::StridedCopy> copy = loop::asStridedCopy(computation)) {
       Tensor out(computation.outputs[0]->element.dtype, loop::extents(*computation.outputs[0]));
       runStridedCopy(*copy, inputs[0], &out);
       return std::vector<Tensor>{std::move(out)};

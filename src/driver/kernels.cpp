@@ -16,19 +16,6 @@ size_t positionOf(const Range& range, const loop::BufferRef& b) {
   return static_cast<size_t>(std::find(range.begin(), range.end(), b) - range.begin());
 }
 
-loop::Function rawFunction(const loop::Computation& c) {
-  loop::Function f;
-  f.name = c.name;
-  f.params = c.inputs;
-  f.params.insert(f.params.end(), c.outputs.begin(), c.outputs.end());
-  f.outputCount = c.outputs.size();
-  f.body = loop::simplify(loop::vectorise(loop::simplify(c.raw)));
-  if (const auto* outer = loop::as<loop::For>(f.body); outer && outer->loop == loop::LoopKind::Parallel) {
-    LOCUTION_CHECK(loop::isConstInt(outer->extent, &f.parallelExtent)) << c.name;
-  }
-  return f;
-}
-
 }  // namespace
 
 Result<ScheduledKernel> scheduleKernel(const loop::Computation& computation, const generator::Scheduler& scheduler,
@@ -36,7 +23,7 @@ Result<ScheduledKernel> scheduleKernel(const loop::Computation& computation, con
   ScheduledKernel out;
   std::vector<schedule::PackedOperand> packs;
   if (computation.raw) {
-    out.function = rawFunction(computation);
+    out.function = schedule::rawFunction(computation);
   } else {
     schedule::Plan plan = scheduler.propose(computation, target);
     out.sentence = plan.str();

@@ -8,10 +8,10 @@
 #include "driver/lazy_region.h"
 #include "driver/lower.h"
 #include "driver/prepare.h"
-#include "driver/reference.h"
 #include "hostops/host_op.h"
 #include "runtime/context.h"
 #include "support/hash.h"
+#include "tune/reference.h"
 
 namespace locution::driver {
 
@@ -80,11 +80,11 @@ class Stepper {
         std::copy(t.raw(), t.raw() + t.bytes(), copy.raw());
         want.push_back(std::move(copy));
       }
-      auto share = interpretReference(c, inputs, want, kMaxPoints, v_.seed);
+      auto share = tune::interpretReference(c, inputs, want, kMaxPoints, v_.seed);
       if (!share.isOk()) return share.status().withContext("kernel " + verdict.kernel);
       verdict.share = *share;
       for (size_t i = 0; i < have->size() && verdict.difference.empty(); ++i)
-        verdict.difference = differenceOf(want[i], (*have)[i]);
+        verdict.difference = tune::differenceOf(want[i], (*have)[i]);
       if (v_.onKernel) v_.onKernel(verdict);
       v_.report.kernels.push_back(std::move(verdict));
     }
@@ -209,8 +209,8 @@ Result<VerifyReport> verifyLoaded(const std::shared_ptr<Session>& session, graph
     const hostops::HostValue& want = stepper.value(outputs[i].buffer);
     if (!want.isTensor() || !context.outputValue(i).isTensor()) continue;
     const Tensor& have = context.output(i);
-    std::string problem =
-        differenceOf(want.tensor.elements() == have.elements() ? want.tensor.reshaped(have.dims()) : want.tensor, have);
+    std::string problem = tune::differenceOf(
+        want.tensor.elements() == have.elements() ? want.tensor.reshaped(have.dims()) : want.tensor, have);
     if (!problem.empty()) report.outputProblems.push_back("output '" + outputs[i].name + "': " + problem);
   }
   return report;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/sharing.h"
 #include "runtime/validate.h"
 #include "support/strings.h"
 
@@ -38,13 +39,6 @@ class Arena final : public Storage {
   std::byte* data_;
   size_t size_;
 };
-
-// Below this a loop is done before another thread has taken its share of it.
-constexpr double kMinParallelNs = 4000;
-double estimateNs(const KernelInfo& k) {
-  constexpr double kFlopsPerNs = 20, kBytesPerNs = 10;
-  return std::max(k.flops / kFlopsPerNs, k.bytes / kBytesPerNs);
-}
 
 std::string dimsText(const std::vector<int64_t>& dims) {
   std::vector<std::string> parts;
@@ -164,7 +158,7 @@ struct Context::Impl {
     for (const Instruction& instruction : exe.instructions) {
       tableBegin.push_back(table.size());
       const auto* run = std::get_if<RunKernel>(&instruction);
-      parallel.push_back(run && isParallel(exe.kernels[static_cast<size_t>(run->kernel)]));
+      parallel.push_back(run && isShared(exe.kernels[static_cast<size_t>(run->kernel)]));
       readsDynamic.push_back(run && std::any_of(run->buffers.begin(), run->buffers.end(),
                                                 [&](SlotId id) { return slot(id).space == SlotSpace::Dynamic; }));
       if (!run) continue;
@@ -175,10 +169,7 @@ struct Context::Impl {
     }
   }
 
-  static bool isParallel(const KernelInfo& k) {
-    bool known = k.flops > 0 || k.bytes > 0;
-    return k.parallelExtent > 1 && (!known || estimateNs(k) >= kMinParallelNs);
-  }
+  static bool isShared(const KernelInfo& k) { return isWorthSharing(k.parallelExtent, k.flops, k.bytes); }
 
   void setMemory(size_t i, std::byte* data) {
     if (memory[i] == data) return;

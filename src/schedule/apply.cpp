@@ -910,4 +910,17 @@ std::variant<Lowered, ApplyError> apply(const Computation& computation, const Pl
   return Applier(computation, plan).run();
 }
 
+Function rawFunction(const Computation& c) {
+  Function f;
+  f.name = c.name;
+  f.params = c.inputs;
+  f.params.insert(f.params.end(), c.outputs.begin(), c.outputs.end());
+  f.outputCount = c.outputs.size();
+  f.body = simplify(vectorise(simplify(c.raw)));
+  if (const auto* outer = as<For>(f.body); outer && outer->loop == LoopKind::Parallel) {
+    LOCUTION_CHECK(isConstInt(outer->extent, &f.parallelExtent)) << c.name;
+  }
+  return f;
+}
+
 }  // namespace locution::schedule

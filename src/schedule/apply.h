@@ -37,4 +37,7 @@ struct ApplyError {
 
 std::variant<Lowered, ApplyError> apply(const loop::Computation& computation, const Plan& plan);
 
+/// A computation that is given as loops needs no plan.
+loop::Function rawFunction(const loop::Computation& computation);
+
 }  // namespace locution::schedule

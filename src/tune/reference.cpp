@@ -1,4 +1,4 @@
-#include "driver/reference.h"
+#include "tune/reference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "loop/passes.h"
 #include "schedule/stages.h"
 
-namespace locution::driver {
+namespace locution::tune {
 
 using namespace loop;  // NOLINT: builds loop IR
 
@@ -71,27 +71,18 @@ Function sampledLoops(const Computation& c, size_t shared, const BufferRef& samp
 
 }  // namespace
 
-Result<double> interpretReference(const Computation& c, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
-                                  double maxPoints, uint64_t seed) {
+Tensor drawRows(const Computation& c, double maxPoints, uint64_t seed) {
   double whole = 0;
   for (const Stage& s : c.stages) whole += points(s, 0);
   bool scans = std::any_of(c.stages.begin(), c.stages.end(), [](const Stage& s) { return s.scan; });
   size_t shared = c.stages.size() == 1 ? c.stages[0].axes.size()
                   : c.stages.empty()   ? 0
                                        : static_cast<size_t>(schedule::sharedAxes(c));
-  if (c.raw || scans || whole <= maxPoints || shared == 0) {
-    Function f = naiveLoops(c);
-    std::vector<Tensor> params = inputs;
-    params.insert(params.end(), outputs.begin(), outputs.end());
-    LOCUTION_RETURN_IF_ERROR(interpret(f, params));
-    outputs.assign(params.end() - static_cast<long>(outputs.size()), params.end());
-    return 1.0;
-  }
+  if (c.raw || scans || whole <= maxPoints || shared == 0) return {};
   double each = 0, rows = 1;
   for (const Stage& s : c.stages) each += points(s, shared);
   for (size_t i = 0; i < shared; ++i) rows *= static_cast<double>(c.stages[0].axes[i].extent);
   auto count = static_cast<int64_t>(std::clamp(maxPoints / each, 1.0, rows));
-  BufferRef samples = makeBuffer("samples", {DType::I64, 1}, {count, static_cast<int64_t>(shared)});
   Tensor where(DType::I64, {count, static_cast<int64_t>(shared)});
   std::mt19937_64 rng(seed);
   for (int64_t i = 0; i < count; ++i)
@@ -103,14 +94,36 @@ Result<double> interpretReference(const Computation& c, const std::vector<Tensor
           : i == 1 ? extent - 1
                    : static_cast<int64_t>(rng() % static_cast<uint64_t>(extent));
     }
-  Function f = sampledLoops(c, shared, samples, count);
+  return where;
+}
+
+Result<double> interpretReference(const Computation& c, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
+                                  double maxPoints, uint64_t seed) {
+  return interpretRows(c, inputs, outputs, drawRows(c, maxPoints, seed), {});
+}
+
+Result<double> interpretRows(const Computation& c, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
+                             const Tensor& where, const InterpretOptions& options) {
+  if (!where.isValid()) {
+    Function f = naiveLoops(c);
+    std::vector<Tensor> params = inputs;
+    params.insert(params.end(), outputs.begin(), outputs.end());
+    LOCUTION_RETURN_IF_ERROR(interpret(f, params, options));
+    outputs.assign(params.end() - static_cast<long>(outputs.size()), params.end());
+    return 1.0;
+  }
+  const int64_t count = where.dims()[0], shared = where.dims()[1];
+  BufferRef samples = makeBuffer("samples", {DType::I64, 1}, {count, shared});
+  Function f = sampledLoops(c, static_cast<size_t>(shared), samples, count);
   std::vector<Tensor> params = inputs;
   params.push_back(where);
   for (size_t i = params.size(); i + outputs.size() < f.params.size(); ++i)
     params.emplace_back(f.params[i]->element.dtype, extents(*f.params[i]));
   params.insert(params.end(), outputs.begin(), outputs.end());
-  LOCUTION_RETURN_IF_ERROR(interpret(f, params));
+  LOCUTION_RETURN_IF_ERROR(interpret(f, params, options));
   outputs.assign(params.end() - static_cast<long>(outputs.size()), params.end());
+  double rows = 1;
+  for (int64_t i = 0; i < shared; ++i) rows *= static_cast<double>(c.stages[0].axes[static_cast<size_t>(i)].extent);
   return static_cast<double>(count) / rows;
 }
 
@@ -141,4 +154,4 @@ std::string differenceOf(const Tensor& want, const Tensor& have) {
          std::to_string(want.elementAsDouble(at));
 }
 
-}  // namespace locution::driver
+}  // namespace locution::tune

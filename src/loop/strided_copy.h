@@ -9,7 +9,7 @@
 #include "core/tensor.h"
 #include "loop/compute.h"
 
-namespace locution::driver {
+namespace locution::loop {
 
 /// out[axes] = in[base + sum of stride * axis], or zero where a guard is not below zero. Strides and base in elements.
 struct StridedCopy {
@@ -28,9 +28,9 @@ struct StridedCopy {
 
 /// The computation as such a copy, if it is one stage that loads its only input, of whole bytes, at linear indices, under guards that give
 /// zero. All loads that happen lie within the input.
-std::optional<StridedCopy> asStridedCopy(const loop::Computation& computation);
+std::optional<StridedCopy> asStridedCopy(const Computation& computation);
 
 /// `out` is zeroed and of the output's shape. In tiles, so that neither side is walked against its cache lines.
 void runStridedCopy(const StridedCopy& copy, const Tensor& in, Tensor* out);
 
-}  // namespace locution::driver
+}  // namespace locution::loop

@@ -1,4 +1,4 @@
-#include "driver/strided_copy.h"
+#include "loop/strided_copy.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,47 +6,44 @@
 
 #include "loop/passes.h"
 
-namespace locution::driver {
+namespace locution::loop {
 
 namespace {
-
-using loop::as;
-using loop::Expr;
 
 // Units in a tile: 16 x 16 elements of 4 bytes are 16 cache lines on either side.
 constexpr int64_t kTile = 16;
 
 /// e = base + sum of factors[a] * axes[a]; false when it is not linear.
-bool linearIn(Expr e, const std::vector<loop::Axis>& axes, const loop::Ranges& ranges, int64_t* base,
+bool linearIn(Expr e, const std::vector<Axis>& axes, const Ranges& ranges, int64_t* base,
               std::vector<int64_t>* factors) {
-  for (const loop::Axis& a : axes) {
+  for (const Axis& a : axes) {
     Expr rest;
     int64_t factor = 0;
-    if (!loop::splitAffine(e, a.var.get(), &rest, &factor, ranges)) return false;
+    if (!splitAffine(e, a.var.get(), &rest, &factor, ranges)) return false;
     factors->push_back(factor);
     e = rest;
   }
-  return loop::isConstInt(e, base);
+  return isConstInt(e, base);
 }
 
-bool addGuards(const Expr& condition, const std::vector<loop::Axis>& axes, const loop::Ranges& ranges,
+bool addGuards(const Expr& condition, const std::vector<Axis>& axes, const Ranges& ranges,
                std::vector<StridedCopy::Guard>* out) {
-  const auto* b = as<loop::Binary>(condition);
+  const auto* b = as<Binary>(condition);
   if (!b) return false;
-  if (b->op == loop::BinaryOp::And) return addGuards(b->a, axes, ranges, out) && addGuards(b->b, axes, ranges, out);
-  if (b->op != loop::BinaryOp::Lt && b->op != loop::BinaryOp::Le) return false;
-  if (!(b->a->type == loop::Type{DType::I64, 1})) return false;
+  if (b->op == BinaryOp::And) return addGuards(b->a, axes, ranges, out) && addGuards(b->b, axes, ranges, out);
+  if (b->op != BinaryOp::Lt && b->op != BinaryOp::Le) return false;
+  if (!(b->a->type == Type{DType::I64, 1})) return false;
   StridedCopy::Guard g;
   if (!linearIn(b->a - b->b, axes, ranges, &g.base, &g.factors)) return false;
-  if (b->op == loop::BinaryOp::Le) --g.base;
+  if (b->op == BinaryOp::Le) --g.base;
   out->push_back(std::move(g));
   return true;
 }
 
 bool isZero(const Expr& e) {
   int64_t i = 1;
-  if (loop::isConstInt(e, &i)) return i == 0;
-  const auto* f = as<loop::FloatImm>(e);
+  if (isConstInt(e, &i)) return i == 0;
+  const auto* f = as<FloatImm>(e);
   return f && f->value == 0 && !std::signbit(f->value);
 }
 
@@ -176,26 +173,26 @@ class Copier {
 
 }  // namespace
 
-std::optional<StridedCopy> asStridedCopy(const loop::Computation& c) {
+std::optional<StridedCopy> asStridedCopy(const Computation& c) {
   if (c.raw || c.stages.size() != 1 || c.inputs.size() != 1 || c.outputs.size() != 1) return std::nullopt;
-  const loop::Stage& s = c.stages[0];
-  const loop::Buffer &in = *c.inputs[0], &out = *c.outputs[0];
-  if (s.out != c.outputs[0] || s.combiner != loop::Combiner::None || s.scan || s.epilogue || !s.reduce.empty())
+  const Stage& s = c.stages[0];
+  const Buffer &in = *c.inputs[0], &out = *c.outputs[0];
+  if (s.out != c.outputs[0] || s.combiner != Combiner::None || s.scan || s.epilogue || !s.reduce.empty())
     return std::nullopt;
   const DType dtype = in.element.dtype;
   if (out.element.dtype != dtype || in.element.lanes != 1 || dtypeBits(dtype) % 8 != 0 || dtype == DType::String)
     return std::nullopt;
   StridedCopy copy;
-  loop::Ranges ranges;
-  for (const loop::Axis& a : s.axes) ranges[a.var.get()] = {0, a.extent - 1};
+  Ranges ranges;
+  for (const Axis& a : s.axes) ranges[a.var.get()] = {0, a.extent - 1};
   Expr body = s.body;
-  while (const auto* select = as<loop::Select>(body)) {
+  while (const auto* select = as<Select>(body)) {
     if (!isZero(select->no) || !addGuards(select->condition, s.axes, ranges, &copy.guards)) return std::nullopt;
     body = select->yes;
   }
-  const auto* load = as<loop::Load>(body);
+  const auto* load = as<Load>(body);
   if (!load || load->mask || load->buffer != c.inputs[0]) return std::nullopt;
-  const std::vector<int64_t> inDims = loop::extents(in), outDims = loop::extents(out);
+  const std::vector<int64_t> inDims = extents(in), outDims = extents(out);
   std::vector<int64_t> factors(s.axes.size(), 0);
   int64_t stride = 1;
   for (size_t d = inDims.size(); d-- > 0; stride *= inDims[d]) {
@@ -215,4 +212,4 @@ void runStridedCopy(const StridedCopy& copy, const Tensor& in, Tensor* out) {
   Copier(copy, in.raw(), out->raw(), dtypeBits(out->dtype()) / 8).run();
 }
 
-}  // namespace locution::driver
+}  // namespace locution::loop

@@ -1,0 +1,401 @@
+#include "tune/batch.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <thread>
+
+#include "loop/build.h"
+#include "runtime/code_memory.h"
+#include "runtime/kernel_abi.h"
+#include "runtime/thread_pool.h"
+#include "tune/caches.h"
+
+namespace locution::tune {
+namespace {
+
+constexpr size_t kGroup = 4;  // candidates between two runs of the incumbent
+constexpr int kLeastSamples = 3;
+constexpr double kHopeless = 1.5;                                       // times what is slow
+constexpr int kRetries = 3;                                             // of a sample that lost the processor
+constexpr double kNearBest = 1.05;                                      // of the best ratio: worth a second look
+constexpr size_t kHugeConstant = 2u << 20, kHugeActivation = 8u << 20;  // as the runtime places them
+
+// Code in place, with the buffers it is called on.
+struct Loaded {
+  std::shared_ptr<runtime::CodeMemory> memory;
+  runtime::KernelFunction entry = nullptr;
+  int64_t extent = 1;
+  bool shared = false;
+  std::vector<void*> buffers;
+};
+
+struct Entrant {
+  Candidate candidate;
+  std::vector<Region> activations;  ///< packed with each run
+  std::vector<Loaded> parts;        ///< packing of activations, then the kernel
+  std::vector<std::pair<const std::byte*, size_t>> cold, warm;
+  double cost = 0;  ///< wall time of a sample with what comes before it
+  double best = INFINITY;
+  int wanted = 0;
+};
+
+struct Piece {
+  const Loaded* code;
+  runtime::KernelArgs args;
+  std::atomic<int> failure = 0;
+};
+void runPiece(void* state, int64_t begin, int64_t end) {
+  auto* piece = static_cast<Piece*>(state);
+  if (int code = piece->code->entry(&piece->args, begin, end); code != 0) piece->failure.store(code);
+}
+
+int64_t lostProcessor() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return u.ru_nivcsw;
+}
+
+size_t bytesOf(const loop::Buffer& b) {
+  int64_t n = 1;
+  for (int64_t d : loop::extents(b)) n *= d;
+  return static_cast<size_t>(dtypeBytes(b.element.dtype, n));
+}
+
+class Batch {
+ public:
+  Batch(const Subject& subject, SharedBlock* block)
+      : s_(subject), block_(block), threads_(subject.options.threads), entrants_(block->slots() + 1) {}
+
+  void run(const std::vector<schedule::Plan>& plans, Task task, int jobs) {
+    if (task != Task::CheckIncumbent) compileAll(plans, jobs);
+    pool_ = runtime::ThreadPool::create(threads_);
+    for (const loop::BufferRef& b : s_.kernel.outputs) {
+      outputs_.emplace_back(bytesOf(*b), Region::Sharing::Own, bytesOf(*b) >= kHugeActivation);
+      outputTensors_.push_back(viewOf(outputs_.back(), *b));
+    }
+    if (task == Task::CheckIncumbent) {
+      entrants_.back() = std::make_unique<Entrant>();
+      entrants_.back()->candidate = *s_.incumbent;
+      prepare(entrants_.size() - 1);
+      if (check(entrants_.size() - 1)) finishIncumbent();
+      return;
+    }
+    if (task == Task::Measure) return timeAll();
+    for (size_t i = 0; i + 1 < entrants_.size(); ++i) {
+      if (!isOpen(i)) continue;
+      prepare(i);
+      if (check(i)) block_->slot(i).done.store(1, std::memory_order_release);
+      entrants_[i].reset();
+    }
+  }
+
+ private:
+  bool isOpen(size_t i) const { return entrants_[i] != nullptr; }
+
+  void compileAll(const std::vector<schedule::Plan>& plans, int jobs) {
+    std::vector<size_t> todo;
+    for (size_t i = 0; i < plans.size(); ++i)
+      if (block_->slot(i).done.load() == 0) todo.push_back(i);
+    std::atomic<size_t> next = 0;
+    auto work = [&](int lane) {
+      for (size_t k = next++; k < todo.size(); k = next++) {
+        const size_t i = todo[k];
+        block_->lane(lane).begin(Lane::Compiling, static_cast<int32_t>(i));
+        auto made = std::make_unique<Entrant>();
+        made->candidate = compileCandidate(s_.kernel, plans[i], *s_.compiler, *s_.packer);
+        block_->lane(lane).end();
+        Slot& slot = block_->slot(i);
+        slot.codeHash = made->candidate.codeHash;
+        slot.compileMs = made->candidate.compileMs;
+        if (made->candidate.illegal.empty())
+          entrants_[i] = std::move(made);
+        else
+          slot.fail(Outcome::Illegal, made->candidate.illegal);
+      }
+    };
+    std::vector<std::thread> pool;
+    for (int t = 1; t < std::min<int>(jobs, static_cast<int>(todo.size())); ++t) pool.emplace_back(work, t);
+    work(0);
+    for (std::thread& t : pool) t.join();
+  }
+
+  Loaded load(const Code& code, const std::vector<std::byte*>& numbered) const {
+    Loaded out;
+    auto memory = runtime::CodeMemory::create(code.bytes);
+    LOCUTION_CHECK(memory.isOk()) << memory.status().message();
+    out.memory = *memory;
+    out.entry = reinterpret_cast<runtime::KernelFunction>(reinterpret_cast<uintptr_t>(out.memory->data()));
+    out.extent = code.extent;
+    out.shared = code.shared && threads_ > 1;
+    for (size_t b : code.buffers) out.buffers.push_back(numbered[b]);
+    return out;
+  }
+
+  // Its code in memory and its constants packed; equal ones are packed once.
+  void prepare(size_t i) {
+    Entrant& e = *entrants_[i];
+    block_->lane(0).begin(Lane::Running, static_cast<int32_t>(i));
+    std::vector<std::byte*> numbered;
+    for (const Region& r : s_.inputs) numbered.push_back(r.data());
+    for (const Region& r : outputs_) numbered.push_back(r.data());
+    for (const Packing& p : e.candidate.packs) {
+      const size_t bytes = bytesOf(*p.computation.outputs[0]);
+      if (p.isConstant) {
+        const Region* packed = packedConstant(p, bytes);
+        numbered.push_back(packed->data());
+      } else {
+        e.activations.emplace_back(bytes, Region::Sharing::Own, bytes >= kHugeActivation);
+        numbered.push_back(e.activations.back().data());
+      }
+    }
+    for (const Packing& p : e.candidate.packs)
+      if (!p.isConstant) e.parts.push_back(load(p.code, numbered));
+    e.parts.push_back(load(e.candidate.kernel, numbered));
+    for (size_t b : e.candidate.kernel.buffers) noteOperand(e, b);
+    for (const Packing& p : e.candidate.packs)
+      if (!p.isConstant) noteOperand(e, p.source);
+    block_->lane(0).end();
+  }
+  const Region* packedConstant(const Packing& p, size_t bytes) {
+    auto known = s_.packed.find(p.key);
+    if (known != s_.packed.end()) return &known->second;
+    auto [it, added] = packed_.try_emplace(p.key);
+    if (added) {
+      it->second = Region(bytes, Region::Sharing::Own, bytes >= kHugeConstant);
+      packConstant(p, s_, it->second);
+      it->second.protect();
+    }
+    return &it->second;
+  }
+  void noteOperand(Entrant& e, size_t b) const {
+    const size_t inputs = s_.inputs.size(), params = inputs + outputs_.size();
+    if (b >= params) {
+      const Packing& p = e.candidate.packs[b - params];
+      if (!p.isConstant) return;
+      auto known = s_.packed.find(p.key);
+      const Region& r = known != s_.packed.end() ? known->second : packed_.at(p.key);
+      e.cold.emplace_back(r.data(), r.size());
+    } else if (b < inputs) {
+      const auto& constants = s_.kernel.constants;
+      const bool isConstant = std::find(constants.begin(), constants.end(), s_.kernel.inputs[b]) != constants.end();
+      (isConstant ? e.cold : e.warm).emplace_back(s_.inputs[b].data(), s_.inputs[b].size());
+    }
+  }
+
+  bool runPart(const Loaded& part, int64_t begin, int64_t end) {
+    Piece piece{&part, {part.buffers.data(), &runtime::mathTable()}};
+    runPiece(&piece, begin, end);
+    return piece.failure == 0;
+  }
+  bool runOnce(const Entrant& e) {
+    for (const Loaded& part : e.parts) {
+      Piece piece{&part, {part.buffers.data(), &runtime::mathTable()}};
+      if (part.shared)
+        pool_->parallelFor(part.extent, runPiece, &piece);
+      else
+        runPiece(&piece, 0, part.extent);
+      if (piece.failure != 0) return false;
+    }
+    return true;
+  }
+
+  void poison(const Entrant& e) {
+    for (const Region& r : outputs_) std::memset(r.data(), 0xFF, r.size());
+    for (const Region& r : e.activations) std::memset(r.data(), 0xFF, r.size());
+  }
+
+  // Runs on poisoned outputs; the second half of the iterations first, which a kernel must not mind.
+  bool check(size_t i) {
+    Entrant& e = *entrants_[i];
+    poison(e);
+    block_->lane(0).begin(Lane::Running, static_cast<int32_t>(i));
+    bool fine = true;
+    for (const Loaded& part : e.parts) {
+      const int64_t half = part.extent - part.extent / 2;
+      if (half < part.extent) fine = fine && runPart(part, half, part.extent);
+      fine = fine && runPart(part, 0, half);
+    }
+    if (threads_ > 1) fine = fine && runOnce(e);
+    block_->lane(0).end();
+    return judge(i, fine);
+  }
+
+  // Whether the outputs are right; else the candidate has its outcome.
+  bool judge(size_t i, bool fine) {
+    const Entrant& e = *entrants_[i];
+    std::string problem = fine ? "" : "the kernel reports a failure";
+    auto isIntact = [](const Region& r) { return r.isIntact(); };
+    if (problem.empty() && !(std::all_of(outputs_.begin(), outputs_.end(), isIntact) &&
+                             std::all_of(e.activations.begin(), e.activations.end(), isIntact)))
+      problem = "it writes next to a buffer";
+    if (problem.empty()) problem = s_.oracle.check(outputTensors_, e.candidate.isWinograd);
+    if (problem.empty() && s_.hasReference) {
+      std::vector<Tensor> reference;
+      for (size_t o = 0; o < outputs_.size(); ++o) reference.push_back(viewOf(s_.reference[o], *s_.kernel.outputs[o]));
+      problem = s_.oracle.compare(reference, outputTensors_, e.candidate.isWinograd || s_.incumbent->isWinograd);
+    }
+    if (problem.empty()) return true;
+    block_->slot(i).fail(Outcome::Wrong, problem);
+    return false;
+  }
+
+  void finishIncumbent() {
+    for (size_t o = 0; o < outputs_.size(); ++o)
+      std::memcpy(s_.reference[o].data(), outputs_[o].data(), outputs_[o].size());
+    Slot& slot = block_->slot(block_->slots());
+    pool_->beginRun();
+    sample(entrants_.size() - 1);
+    slot.samples[0] = sample(entrants_.size() - 1);
+    slot.count = 1;
+    pool_->endRun();
+    slot.done.store(1, std::memory_order_release);
+  }
+
+  // Each thread has its share of what the layer before wrote, and evicts its share of the constants.
+  void setCaches(const Entrant& e) {
+    struct Work {
+      const Entrant* e;
+      int64_t shares;
+    } work{&e, threads_};
+    auto body = [](void* state, int64_t begin, int64_t end) {
+      auto* w = static_cast<Work*>(state);
+      auto each = [&](const auto& list, auto&& act) {
+        for (const auto& [data, bytes] : list) {
+          const auto lines = static_cast<int64_t>((bytes + 63) / 64);
+          const auto from = static_cast<size_t>(lines * begin / w->shares * 64);
+          const auto to = std::min(bytes, static_cast<size_t>(lines * end / w->shares * 64));
+          if (from < to) act(data + from, to - from);
+        }
+      };
+      each(w->e->cold, evict);
+      each(w->e->warm, touch);
+    };
+    if (threads_ > 1)
+      pool_->parallelFor(threads_, body, &work);
+    else
+      body(&work, 0, 1);
+  }
+
+  /// Seconds of one run. One that lost the processor meanwhile is made again.
+  double sample(size_t i) {
+    Entrant& e = *entrants_[i];
+    double seconds = 0;
+    for (int attempt = 0; attempt <= kRetries; ++attempt) {
+      block_->lane(0).begin(Lane::Running, static_cast<int32_t>(i));
+      const int64_t begin = nowNs();
+      setCaches(e);
+      const int64_t lost = lostProcessor();
+      const int64_t from = nowNs();
+      fine_ = runOnce(e);
+      const int64_t to = nowNs();
+      seconds = static_cast<double>(to - from) * 1e-9;
+      e.cost = static_cast<double>(to - begin) * 1e-9;
+      block_->lane(0).end();
+      if (lostProcessor() == lost) break;
+    }
+    e.best = std::min(e.best, seconds);
+    return seconds;
+  }
+  void record(size_t i, double seconds, double incumbent) {
+    Slot& slot = block_->slot(i);
+    slot.samples[slot.count] = seconds;
+    slot.incumbent[slot.count] = incumbent;
+    ++slot.count;
+  }
+
+  void timeAll() {
+    const size_t incumbent = entrants_.size() - 1;
+    entrants_[incumbent] = std::make_unique<Entrant>();
+    entrants_[incumbent]->candidate = *s_.incumbent;
+    prepare(incumbent);
+    poison(*entrants_[incumbent]);
+    pool_->beginRun();
+    sample(incumbent);
+    std::vector<size_t> racing;
+    double beside = 0;
+    for (size_t i = 0, k = 0; i < incumbent; ++i) {
+      if (!isOpen(i)) continue;
+      if (k++ % kGroup == 0) beside = sample(incumbent);
+      block_->slot(i).count = 0;
+      prepare(i);
+      if (probe(i, entrants_[incumbent]->best, beside))
+        racing.push_back(i);
+      else
+        entrants_[i].reset();
+    }
+    race(racing, incumbent);
+    double best = INFINITY;
+    for (size_t i : racing) best = std::min(best, entrants_[i]->best);
+    std::vector<size_t> near;
+    for (size_t i : racing)
+      if (entrants_[i]->best <= kNearBest * best) near.push_back(i);
+    for (size_t i : near) entrants_[i]->wanted = std::min(2 * entrants_[i]->wanted, kMaxSamples);
+    race(near, incumbent);
+    pool_->endRun();
+    for (size_t i : racing) block_->slot(i).done.store(1, std::memory_order_release);
+  }
+
+  // The first run, which is checked. Whether the candidate stays in the race; one that is far slower than the incumbent has its only
+  // sample here.
+  bool probe(size_t i, double incumbent, double beside) {
+    Entrant& e = *entrants_[i];
+    poison(e);
+    double seconds = sample(i);
+    if (!judge(i, fine_)) return false;
+    const double limit = s_.options.abandonRatio * incumbent;
+    // The code was never run before: what is not hopeless gets a second chance.
+    if (seconds > limit && seconds < kHopeless * limit) seconds = sample(i);
+    if (seconds > limit) {
+      record(i, e.best, beside);
+      block_->slot(i).abandoned = true;
+      block_->slot(i).done.store(1, std::memory_order_release);
+      return false;
+    }
+    e.wanted =
+        static_cast<int>(std::clamp(s_.options.secondsEach / e.cost, double{kLeastSamples}, double{kMaxSamples} / 2));
+    return true;
+  }
+
+  // Rounds of all that want more samples, the incumbent between groups of them: it is timed just before and just after each.
+  void race(const std::vector<size_t>& racing, size_t incumbent) {
+    for (;;) {
+      std::vector<size_t> round;
+      for (size_t i : racing)
+        if (block_->slot(i).count < entrants_[i]->wanted) round.push_back(i);
+      if (round.empty()) return;
+      if (isReversed_) std::reverse(round.begin(), round.end());
+      isReversed_ = !isReversed_;
+      double before = sample(incumbent);
+      for (size_t k = 0; k < round.size(); k += kGroup) {
+        std::vector<double> seconds;
+        const size_t end = std::min(k + kGroup, round.size());
+        for (size_t j = k; j < end; ++j) seconds.push_back(sample(round[j]));
+        const double after = sample(incumbent);
+        for (size_t j = k; j < end; ++j) record(round[j], seconds[j - k], (before + after) / 2);
+        before = after;
+      }
+    }
+  }
+
+  const Subject& s_;
+  SharedBlock* block_;
+  const int threads_;
+  bool isReversed_ = false, fine_ = true;
+  std::shared_ptr<runtime::ThreadPool> pool_;
+  std::vector<Region> outputs_;
+  std::vector<Tensor> outputTensors_;
+  std::map<uint64_t, Region> packed_;
+  std::vector<std::unique_ptr<Entrant>> entrants_;  // by slot; null: not in it, or out
+};
+
+}  // namespace
+
+void runBatch(const Subject& subject, const std::vector<schedule::Plan>& plans, Task task, int jobs,
+              SharedBlock* block) {
+  Batch(subject, block).run(plans, task, jobs);
+}
+
+}  // namespace locution::tune
