@@ -6,6 +6,7 @@ const std::vector<PipelineStep>& pipeline() {
   static const std::vector<PipelineStep> kSteps = {
       {"infer-shapes", "everything below asks for types"},
       {"integer-products", "quantised weights are still seen as such"},
+      {"widen-bytes", "products have just become integer ones; their producers are not fused yet"},
       {"fold-constants", "shape arithmetic and weight preparation disappear before patterns are matched"},
       {"simplify", "identities hide patterns from each other"},
       {"cse", "equal branches of exporters' graphs become one"},

@@ -1,6 +1,4 @@
 // QuantizeLinear, DequantizeLinear (a scale a tensor, an axis index, or a block) and DynamicQuantizeLinear.
-#include <cmath>
-
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"
@@ -51,14 +49,6 @@ Status checkParameters(const InferContext& c) {
   return Status::ok();
 }
 
-struct IntRange {
-  double low, high;
-};
-IntRange rangeOf(DType type) {
-  double span = std::ldexp(1.0, dtypeBits(type));
-  return isSignedInt(type) ? IntRange{-span / 2, span / 2 - 1} : IntRange{0, span - 1};
-}
-
 bool isQuantised(DType t) { return (isInteger(t) && dtypeBits(t) <= 16) || (isFloat(t) && dtypeBits(t) <= 8); }
 bool isDequantisable(DType t) { return isQuantised(t) || t == DType::I32; }
 bool isScale(DType t) { return isFloat(t) || t == DType::I32; }
@@ -95,12 +85,12 @@ Status computeQuantizeLinear(ComputeContext& c) {
     Expr x = rounded(loop::cast(type, widened(c, 0, at)));
     Expr scale = rounded(loop::cast(type, widened(c, 1, parameterIndices(c, 1, at))));
     Expr y = rounded(x / scale);
-    bool useZero = c.hasInput(2) && (isInteger(to) || to == DType::F4E2M1);
+    bool useZero = c.hasInput(2) && ((isInteger(to) && constantScalar(c, 2) != 0) || to == DType::F4E2M1);
     Expr zero = useZero ? loop::cast(type, widened(c, 2, parameterIndices(c, 2, at))) : nullptr;
     if (!isInteger(to)) return convert(to, zero ? y + zero : y, saturate);
     Expr whole = loop::call("round_even", {y});
-    IntRange range = rangeOf(to);
-    return loop::cast(to, clampTo(zero ? whole + zero : whole, range.low, range.high));
+    // Which saturates.
+    return loop::cast(to, zero ? whole + zero : whole);
   });
 }
 
@@ -114,14 +104,16 @@ Status inferDequantizeLinear(InferContext& c) {
 }
 
 Status computeDequantizeLinear(ComputeContext& c) {
-  bool isInt = isInteger(c.input(0).dtype);
+  const DType from = c.input(0).dtype;
   return injective(c, 0, [&](const std::vector<Expr>& at) {
-    Expr x = isInt ? loop::cast(DType::I32, c.at(0, at)) : widened(c, 0, at);
-    if (c.hasInput(2)) {
-      std::vector<Expr> where = parameterIndices(c, 2, at);
-      x = x - (isInt ? loop::cast(DType::I32, c.at(2, where)) : widened(c, 2, where));
-    }
     Expr scale = widened(c, 1, parameterIndices(c, 1, at));
+    // Integers of 16 bits, and their differences, are floats.
+    const DType type = isInteger(from) && dtypeBits(from) > 16 ? from : scale->type.dtype;
+    auto value = [&](size_t i, const std::vector<Expr>& where) {
+      return isInteger(from) ? loop::cast(type, c.at(i, where)) : widened(c, i, where);
+    };
+    Expr x = value(0, at);
+    if (c.hasInput(2) && !(isInteger(from) && constantScalar(c, 2) == 0)) x = x - value(2, parameterIndices(c, 2, at));
     return loop::cast(scale->type.dtype, x) * scale;
   });
 }

@@ -17,8 +17,8 @@ using loop::Expr;
 namespace {
 
 bool isByte(DType t) { return t == DType::I8 || t == DType::U8; }
-/// Within the compiler weights may have lost a zero point that leaves them no bytes.
-bool isWeight(DType t) { return isByte(t) || t == DType::I16; }
+/// Within the compiler weights may have lost a zero point that leaves them no bytes, and data may be kept in 16 bits.
+bool isByteOrWide(DType t) { return isByte(t) || t == DType::I16; }
 bool isFloat8(DType t) { return isFloat(t) && dtypeBits(t) == 8; }
 bool isByteOrFloat8(DType t) { return isByte(t) || isFloat8(t); }
 
@@ -47,8 +47,8 @@ Expr requantised(DType type, const Expr& sum, const Expr& multiplier, const Expr
   if (isFloat8(type)) return convert(type, zeroPoint ? scaled + castTo(DType::F32, zeroPoint) : scaled);
   Expr rounded = loop::call("round_even", {scaled});
   if (zeroPoint) rounded = rounded + castTo(DType::F32, zeroPoint);
-  double low = type == DType::I8 ? -128 : 0;
-  return loop::cast(type, clampTo(rounded, low, low + 255));
+  // Which saturates.
+  return loop::cast(type, rounded);
 }
 
 /// `i` has one element or, in its only dim, as many as `channels`.
@@ -76,8 +76,8 @@ Dim outputChannels(const InferContext& c, size_t w) {
 
 Status inferConvInteger(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 2));
-  LOCUTION_RETURN_IF_ERROR(needDtype(c, 0, isByte, "int8 or uint8"));
-  LOCUTION_RETURN_IF_ERROR(needDtype(c, 1, isWeight, "int8 or uint8"));
+  LOCUTION_RETURN_IF_ERROR(needDtype(c, 0, isByteOrWide, "int8 or uint8"));
+  LOCUTION_RETURN_IF_ERROR(needDtype(c, 1, isByteOrWide, "int8 or uint8"));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {0, 2}));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {1, 3}));
   LOCUTION_RETURN_IF_ERROR(needScalar(c, 2, "x_zero_point"));
@@ -131,8 +131,8 @@ Status computeQLinearConv(ComputeContext& c) {
 
 Status inferMatMulInteger(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 2));
-  LOCUTION_RETURN_IF_ERROR(needDtype(c, 0, isByte, "int8 or uint8"));
-  LOCUTION_RETURN_IF_ERROR(needDtype(c, 1, isWeight, "int8 or uint8"));
+  LOCUTION_RETURN_IF_ERROR(needDtype(c, 0, isByteOrWide, "int8 or uint8"));
+  LOCUTION_RETURN_IF_ERROR(needDtype(c, 1, isByteOrWide, "int8 or uint8"));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {0, 2}));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {1, 3}));
   LOCUTION_ASSIGN_OR_RETURN(Shape shape, matMulShape(c.input(0).shape, c.input(1).shape));

@@ -158,6 +158,7 @@ class Applier {
       auto at = std::find_if(order.begin(), order.end(), [&](const Loop& l) { return l.name == dot.loop; });
       if (at == order.end()) return Illegal::UnknownLoop;
       if (!at->reduce || nests_[k].extentOf(dot.loop, {}) != 4 || !mayDot(stages_[k], dot)) return Illegal::NotDot;
+      dot.isInOrder = dot.isWidened && isInOrder(stages_[k], dot.operand);
       dots_[k] = dot;
       return std::nullopt;
     }
@@ -806,7 +807,7 @@ class Applier {
       dims.push_back(axes.back().extent);
       return Expr(axes.back().var);
     };
-    // What one instruction multiplies lies side by side: the four of a group, or 0 and 2, then 1 and 3.
+    // What one instruction multiplies lies side by side: the four of a group, or 0 and 2, then 1 and 3 (0 and 1, then 2 and 3).
     auto found4 = dots_.find(index);
     const Dot* dot = found4 != dots_.end() && found4->second.operand == k ? &found4->second : nullptr;
     for (const std::string& atom : nest.atoms()) {
@@ -816,12 +817,16 @@ class Applier {
       if (!dot || atom != dot->loop) {
         values[atom] = addAtom(atom, 1, 0);
       } else if (dot->isWidened) {
-        values[atom] = addAtom(atom, 1, 2);
+        values[atom] = dot->isInOrder ? addAtom(atom, 2, 0) : addAtom(atom, 1, 2);
       }
     }
     if (dot) {
-      Expr inner = addAtom(dot->loop, dot->isWidened ? 2 : 1, 0);
-      values[dot->loop] = dot->isWidened ? inner * 2 + values.at(dot->loop) : inner;
+      Expr inner = dot->isInOrder ? addAtom(dot->loop, 1, 2) : addAtom(dot->loop, dot->isWidened ? 2 : 1, 0);
+      if (dot->isInOrder) {
+        values[dot->loop] = values.at(dot->loop) * 2 + inner;
+      } else {
+        values[dot->loop] = dot->isWidened ? inner * 2 + values.at(dot->loop) : inner;
+      }
     }
     std::vector<Expr> guards;
     Substitution map;

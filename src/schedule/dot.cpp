@@ -46,9 +46,11 @@ class Packer : public Mutator {
     int64_t extent = 0;
     if (n && n->var->name == dot_.loop && isConstInt(n->extent, &extent) && extent == kGroup) {
       var_ = n->var.get();
-      Stmt out = mutate(n->body);
+      // Pair after pair: the second one's operands need no register before the first is done.
+      std::vector<Stmt> steps;
+      for (pair_ = 0; pair_ < (dot_.isInOrder ? 2 : 1); ++pair_) steps.push_back(mutate(n->body));
       var_ = nullptr;
-      return out;
+      return block(std::move(steps));
     }
     const auto* st = as<Store>(s);
     return st && var_ ? packed(*st) : mutateChildren(s);
@@ -69,16 +71,23 @@ class Packer : public Mutator {
       for (int64_t k = 0; k < kGroup; ++k) parts[static_cast<size_t>(k)] = substitute(e, {{var_, index(k)}});
       return parts;
     };
-    const Expr x = word(each(bytes));
+    const std::array<Expr, kGroup> parts = each(bytes);
     Expr value = sum->a;
     if (dot_.isWidened) {
       std::array<Expr, kGroup> w = each(wide);
       for (Expr& e : w) e = cast(DType::I16, e);
+      if (dot_.isInOrder) {
+        const auto k = static_cast<size_t>(2 * pair_);
+        value = call("madd16", {value, joined(parts[k], parts[k + 1]), joined(w[k], w[k + 1])});
+        if (guard) value = select(guard->condition, value, sum->a);
+        return store(s.buffer, s.indices, value, s.mask);
+      }
+      const Expr x = word(parts);
       const bool isSigned = isSignedInt(bytes->type.dtype);
       value = call("madd16", {value, halves(x, isSigned, false), joined(w[0], w[2])});
       value = call("madd16", {value, halves(x, isSigned, true), joined(w[1], w[3])});
     } else {
-      value = call("dot4", {value, x, word(each(wide))});
+      value = call("dot4", {value, word(parts), word(each(wide))});
     }
     if (guard) value = select(guard->condition, value, sum->a);
     return store(s.buffer, s.indices, value, s.mask);
@@ -86,9 +95,15 @@ class Packer : public Mutator {
 
   const Dot& dot_;
   const Var* var_ = nullptr;
+  int64_t pair_ = 0;
 };
 
 }  // namespace
+
+bool isInOrder(const Stage& stage, int64_t operand) {
+  const auto* product = as<Binary>(stage.body);
+  return valueOf(operand == 0 ? product->b : product->a)->type.dtype == DType::I16;
+}
 
 bool mayDot(const Stage& stage, const Dot& dot) {
   const auto* product = as<Binary>(stage.body);
@@ -101,8 +116,8 @@ bool mayDot(const Stage& stage, const Dot& dot) {
     const auto* guarded = as<Select>(c->value);
     const DType type = c->value->type.dtype;
     const bool isByte = isInteger(type) && dtypeBits(type) == 8;
-    // What is widened may be so already.
-    if (!isByte && !(dot.isWidened && k == dot.operand && type == DType::I16)) return false;
+    // What is widened may be so already, and so may be the other.
+    if (!isByte && !(dot.isWidened && type == DType::I16)) return false;
     if (!as<Load>(guarded ? guarded->yes : c->value)) return false;
   }
   const Expr &wide = dot.operand == 0 ? product->a : product->b, &bytes = dot.operand == 0 ? product->b : product->a;

@@ -13,7 +13,10 @@ struct Dot {
   std::string loop;     ///< the loop
   int64_t operand = 1;  ///< of the product: the one that is widened (dot2), the signed one (dot4)
   bool isWidened = false;
+  bool isInOrder = false;  ///< of 16 bits both: products in pairs as they lie, not of bytes 0 and 2, 1 and 3
 };
+/// Whether the operand that is not widened has 16 bits already.
+bool isInOrder(const loop::Stage& stage, int64_t operand);
 
 /// Whether the stage is a sum of products of 8-bit integers in int32 that `dot` can take.
 bool mayDot(const loop::Stage& stage, const Dot& dot);

@@ -1,4 +1,4 @@
-// Products of 8-bit integers taken four at a time are the integers that naive loops give, interpreted and compiled: any signedness, odd
+// Products of 8-bit (or 16-bit) integers taken four at a time are the integers that naive loops give, interpreted and compiled: any signedness, odd
 // extents, extreme values, padding with a zero point.
 #include <map>
 
@@ -49,7 +49,7 @@ Tensor randomBytes(const Buffer& b, unsigned seed, bool isExtreme) {
   Tensor t(b.element.dtype, extents(b));
   const int64_t low = lowestInt(t.dtype()), high = highestInt(t.dtype());
   for (int64_t i = 0; i < t.elements(); ++i)
-    t.setElementInt(i, isExtreme ? (low < 0 ? low : high) : low + static_cast<int64_t>(rng() % 256));
+    t.setElementInt(i, isExtreme ? (low < 0 ? low : high) : low + static_cast<int64_t>(rng()) % (high - low + 1));
   return t;
 }
 
@@ -123,6 +123,13 @@ TEST(Dot, EverySignedness) {
       expectExact({x, w});
       expectExact({x, w, 4, 400, 17, 3, 0, true});
     }
+}
+
+TEST(Dot, SixteenBitsInOrder) {
+  for (DType w : {DType::I8, DType::I16}) {
+    expectExact({DType::I16, w, 6, 18, 25, 3, 131});
+    expectExact({DType::I16, w, 4, 400, 17, 1, 0, true});
+  }
 }
 
 TEST(Dot, OddExtentsAndPadding) {

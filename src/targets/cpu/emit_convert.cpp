@@ -2,6 +2,8 @@
 // for all but float16, their conversions are integer arithmetic, because LLVM would call a library.
 #include <llvm/IR/Intrinsics.h>
 
+#include <cmath>
+
 #include "core/small_float.h"
 #include "loop/scalar.h"
 #include "targets/cpu/emitter.h"
@@ -10,6 +12,16 @@ namespace locution::targets::cpu {
 namespace {
 
 bool isSmallFloat(DType type) { return isFloat(type) && type != DType::F32 && type != DType::F64; }
+
+/// Floats without a fraction (or no numbers).
+bool isWhole(const loop::Expr& e) {
+  if (const auto* b = loop::as<loop::Broadcast>(e)) return isWhole(b->value);
+  if (const auto* f = loop::as<loop::FloatImm>(e)) return f->value == std::nearbyint(f->value);
+  if (const auto* call = loop::as<loop::Call>(e)) return call->name == "round_even";
+  const auto* sum = loop::as<loop::Binary>(e);
+  return sum && (sum->op == loop::BinaryOp::Add || sum->op == loop::BinaryOp::Sub) && isWhole(sum->a) &&
+         isWhole(sum->b);
+}
 
 enum class Special : uint8_t { Ieee, Fn, Fnuz, Finite };
 /// As in core/small_float.cpp; `largest` is the largest finite magnitude.
@@ -131,16 +143,40 @@ llvm::Value* Emitter::narrow(llvm::Value* v, DType small) {
   return b_.CreateTrunc(result, outType);
 }
 
-llvm::Value* Emitter::toNarrowInt(llvm::Value* v, DType to) {
+// Within the range of an integer type of at most 16 bits; NaN becomes its lowest value, because a comparison with NaN is false.
+llvm::Value* Emitter::clampedTo(llvm::Value* v, DType narrow) {
   auto bound = [&](int64_t value) { return floatOf(v->getType(), static_cast<double>(value)); };
-  llvm::Value *low = bound(loop::lowestInt(to)), *high = bound(loop::highestInt(to));
-  // A comparison with NaN is false: NaN becomes the lowest value.
+  llvm::Value *low = bound(loop::lowestInt(narrow)), *high = bound(loop::highestInt(narrow));
   llvm::Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(v, low), v, low);
-  clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, high), clamped, high);
-  llvm::Value* whole = b_.CreateFPToSI(clamped, v->getType()->getWithNewType(b_.getInt32Ty()));
-  if (isSignedInt(to))
+  return b_.CreateSelect(b_.CreateFCmpOLT(clamped, high), clamped, high);
+}
+
+// What float32 becomes as the narrow integer, held in `to`.
+llvm::Value* Emitter::toNarrowInt(llvm::Value* v, DType narrow, DType to) {
+  llvm::Value* whole = b_.CreateFPToSI(clampedTo(v, narrow), v->getType()->getWithNewType(b_.getInt32Ty()));
+  if (isSignedInt(narrow))
     whole = b_.CreateSelect(b_.CreateFCmpUNO(v, v), llvm::Constant::getNullValue(whole->getType()), whole);
-  return b_.CreateTrunc(whole, v->getType()->getWithNewType(scalarType(to)));
+  return b_.CreateSExtOrTrunc(whole, v->getType()->getWithNewType(scalarType(to)));
+}
+
+// A value that is quantised only to be widened or dequantised again stays in the registers it is in: no instruction packs and unpacks
+// it. Null: `e` is no such conversion.
+llvm::Value* Emitter::throughNarrowInt(const loop::Expr& e, int lanes) {
+  const DType to = e->type.dtype;
+  const auto* inner = loop::as<loop::Cast>(loop::as<loop::Cast>(e)->value);
+  // Wider signed integers in between keep what they are given.
+  while (inner && isSignedInt(inner->type.dtype) && loop::as<loop::Cast>(inner->value) &&
+         isInteger(inner->value->type.dtype) && dtypeBits(inner->type.dtype) > dtypeBits(inner->value->type.dtype))
+    inner = loop::as<loop::Cast>(inner->value);
+  if (!inner) return nullptr;
+  const DType narrow = inner->type.dtype;
+  if (!isInteger(narrow) || dtypeBits(narrow) < 8 || dtypeBits(narrow) > 16 || inner->value->type.dtype != DType::F32)
+    return nullptr;
+  if (isSignedInt(to) && dtypeBits(to) > dtypeBits(narrow) && dtypeBits(to) <= 32)
+    return toNarrowInt(splat(emit(inner->value), lanes), narrow, to);
+  if (to == DType::F32 && !isSignedInt(narrow) && isWhole(inner->value))
+    return clampedTo(splat(emit(inner->value), lanes), narrow);
+  return nullptr;
 }
 
 llvm::Value* Emitter::convert(llvm::Value* v, DType from, DType to) {
@@ -172,7 +208,7 @@ llvm::Value* Emitter::convert(llvm::Value* v, DType from, DType to) {
     if (to == DType::F64) return b_.CreateFPExt(v, type);
     if (to == DType::F32) return b_.CreateFPTrunc(v, type);
     // LLVM would convert narrow integers lane by lane: clamped to their range, every value fits int32's conversion.
-    if (from == DType::F32 && dtypeBits(to) <= 16) return toNarrowInt(v, to);
+    if (from == DType::F32 && dtypeBits(to) <= 16) return toNarrowInt(v, to, to);
     auto id = isSignedInt(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {type, v->getType()}, {v});
   }

@@ -56,6 +56,7 @@ llvm::Value* Emitter::emitNew(const loop::Expr& e) {
   switch (e->kind) {
     case loop::ExprKind::Cast: {
       const auto& cast = static_cast<const loop::Cast&>(*e);
+      if (llvm::Value* v = throughNarrowInt(e, e->type.lanes)) return v;
       return convert(splat(emit(cast.value), e->type.lanes), cast.value->type.dtype, e->type.dtype);
     }
     case loop::ExprKind::Binary: {

@@ -119,7 +119,9 @@ class Emitter {
   llvm::Value* widen(llvm::Value* v, DType small);
   llvm::Value* narrow(llvm::Value* v, DType small);
   llvm::Value* floatConstant(DType type, double value);
-  llvm::Value* toNarrowInt(llvm::Value* v, DType to);
+  llvm::Value* clampedTo(llvm::Value* v, DType narrow);
+  llvm::Value* toNarrowInt(llvm::Value* v, DType narrow, DType to);
+  llvm::Value* throughNarrowInt(const loop::Expr& e, int lanes);
 
   // emit_index.cpp: indices as sums, addresses.
   Linear linear(const loop::Expr& e);
