@@ -103,11 +103,15 @@ int64_t StageChoices::tileUpdates() const { return get(Decision::Rows, 1) * get(
 std::vector<int64_t> StageChoices::options(Decision d) const {
   const Stage& s = *facts_->stage;
   if (d < Decision::Algorithm) return {};
-  if (d == Decision::Algorithm)
-    return facts_->winograd && scope_.isAlone && facts_->winograd->outputs % 4 == 0 &&
-                   facts_->winograd->channels % 4 == 0
-               ? std::vector<int64_t>{0, 2, 4}
-               : std::vector<int64_t>{};
+  if (d == Decision::Algorithm) {
+    if (!facts_->winograd || !scope_.isAlone || facts_->winograd->outputs % 4 != 0 ||
+        facts_->winograd->channels % 4 != 0)
+      return {};
+    std::vector<int64_t> out{0};
+    for (int64_t m : {2, 4})
+      if (schedule::holdsSums(*facts_->winograd, m)) out.push_back(m);
+    return out.size() > 1 ? out : std::vector<int64_t>{};
+  }
   if (isWinograd()) return winogradOptions(d);
   if (d >= Decision::Pack0) return operandOptions(d);
   if (d >= Decision::RowBlocks) return outerOptions(d);

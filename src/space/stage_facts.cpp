@@ -34,9 +34,10 @@ StageFacts::StageFacts(const loop::Computation& c, size_t stageIndex, const Targ
     isConstant[k] = holds(c.constants, operands[k].buffer);
     isInput[k] = holds(c.inputs, operands[k].buffer);
   }
-  // Transforms round more than the sum does.
-  if (t.strict || c.stages.size() != 1) return;
+  if (c.stages.size() != 1) return;
   winograd = schedule::winogradForm(*stage);
+  // Transforms of floats round more than the sum does.
+  if (winograd && t.strict && !winograd->isInteger) winograd.reset();
   if (winograd && !isConstant[static_cast<size_t>(1 - winograd->dataOperand)]) winograd.reset();
 }
 
