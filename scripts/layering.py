@@ -39,6 +39,7 @@ CONFINED = [
     (re.compile(r"google/protobuf/|onnx[\w-]*\.pb\.h|onnx/onnx"), "protobuf", ("src/frontend/onnx/",)),
     (re.compile(r"sqlite3\.h"), "SQLite", ("src/records/",)),
     (re.compile(r"libpq"), "libpq", ("src/records/",)),
+    (re.compile(r"xgboost/"), "XGBoost", ("src/generator/search/",)),
     (re.compile(r"CLI/"), "CLI11", ("tools/",)),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -66,6 +66,8 @@ class Walk {
 
   /// The answers so far; questions with one legal answer are not asked.
   const Choices& choices() const { return choices_; }
+  /// The stages that were asked about, with what was decided.
+  const std::vector<StageChoices>& stages() const { return stages_; }
   /// The stage that is asked about, with what was decided.
   const StageChoices& current() const { return stages_.back(); }
   const Space& space() const { return *space_; }

@@ -41,6 +41,13 @@ class StageChoices {
   int64_t rowExtent() const;
   int64_t rowTiles() const;
   int64_t columnTiles() const;
+  /// Lanes along a reduction.
+  bool isFold() const { return get(Decision::Vector, kNoAxis) >= kReduceAxis; }
+  std::vector<size_t> columns()
+      const;                         ///< axes along the lanes, innermost first: of the result, or reductions of a fold
+  std::vector<size_t> rows() const;  ///< axes of the tile's rows, in order
+  /// The loops around the tile in the order chosen so far, outermost first.
+  const std::vector<int64_t>& order() const { return order_; }
   /// Loops around the tile that are still to be put in order.
   std::vector<int64_t> loopsLeft() const;
   int64_t iterations(int64_t loop) const;
@@ -53,13 +60,9 @@ class StageChoices {
   std::vector<int64_t> winogradOptions(Decision decision) const;
 
   bool isWinograd() const { return get(Decision::Algorithm, 0) != 0; }
-  /// Lanes along a reduction.
-  bool isFold() const { return get(Decision::Vector, kNoAxis) >= kReduceAxis; }
   bool hasVector() const { return get(Decision::Vector, kNoAxis) != kNoAxis; }
   size_t vectorAxis() const;
-  std::vector<size_t> columns() const;  ///< innermost first
-  std::vector<size_t> rows() const;     ///< in order
-  std::vector<size_t> others() const;   ///< own axes that are neither
+  std::vector<size_t> others() const;  ///< own axes that are neither
   bool mayPack(size_t operand) const;
   int64_t packedElements(size_t operand) const;
   int64_t extentOf(size_t axis) const { return scope_.extents[axis]; }
