@@ -288,6 +288,22 @@ class Winograd {
     return allocate(products, loop::block({multiply(products, tileBlock, panel), finish(products, tileBlock, panel)}));
   }
 
+  // Weights are read once or a few times, from far: the steps of a point share out the next point's lines among them.
+  Stmt fetchingAhead(const Expr& panel, const Expr& point, const Expr& step, int64_t steps, Stmt body) const {
+    constexpr int64_t kLineBytes = 64, kMostLines = 2;
+    const int64_t line = kLineBytes / dtypeBytes(narrow_, 1), slab = form_.channels * columns_;
+    const int64_t lines = ceilDivide(slab, line), perStep = ceilDivide(lines, steps);
+    // A stream that is used up as fast as it comes is the hardware's to follow.
+    if (perStep > kMostLines) return body;
+    std::vector<Expr> at = weightAt(panel, point, index(0), index(0), index(0));
+    for (int64_t k = 0; k < perStep; ++k) {
+      std::vector<Expr> ahead = at;
+      ahead.back() = step * (perStep * line) + index(slab + k * line);
+      body = letStmt(makeVar("ahead", {narrow_, 1}), call("prefetch", {load(u_, ahead)}), body);
+    }
+    return body;
+  }
+
   Stmt multiply(const BufferRef& products, const Expr& tileBlock, const Expr& panel) const {
     BufferRef acc = makeBuffer("acc", {wide_, 1}, {t_.rows, t_.vectors, t_.lanes}, Scope::Register);
     VarRef point = makeVar("point"), group = makeVar("group"), co = makeVar("co"), ci = makeVar("ci");
@@ -314,7 +330,9 @@ class Winograd {
     std::vector<Stmt> steps;
     steps.push_back(inTile(store(acc, {row, column, lane}, constant(wide_, 0))));
     if (int64_t whole = form_.channels / inStep)
-      steps.push_back(serial(co, whole, unrolled(ci, kUnroll, update(Expr(co) * inStep + Expr(ci) * taken))));
+      steps.push_back(serial(co, whole,
+                             fetchingAhead(panel, point, Expr(group) * whole + Expr(co), t_.block / t_.rows * whole,
+                                           unrolled(ci, kUnroll, update(Expr(co) * inStep + Expr(ci) * taken)))));
     if (int64_t rest = form_.channels % inStep)
       steps.push_back(unrolled(ci, rest / taken, update(Expr(ci) * taken + (form_.channels - rest))));
     steps.push_back(inTile(store(products, {point, tile, column, lane}, load(acc, {row, column, lane}))));
