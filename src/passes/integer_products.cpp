@@ -5,6 +5,7 @@
 //     %a = DequantizeLinear(%xq, sx, zx); %b = DequantizeLinear(wq, sw[c], zw); %y = Conv(%a, %b, bias); %q = QuantizeLinear(%y, sy, zy)
 // ->  %i = ConvInteger(%xq, wq - zw, zx) {centred = 0}; %j = Add(%i, -zx * sum of wq - zw); %f = Mul(Cast(%j), sx * sw / sy);
 //     %q = QuantizeLinear(Add(%f, bias / sy), 1, zy)
+// What quantises a sum of two dequantised tensors gets a scale of 1, too.
 // The integers are exact. The float results differ from those of the float form in the last places (one rounded product for many, a
 // quotient of scales for a division), so that a quantised result may be one step away where the other lies beside a tie.
 #include <cmath>
@@ -36,6 +37,7 @@ class IntegerProducts {
     if (node.op == "ConvInteger" || node.op == "MatMulInteger") return integer(id);
     if (node.op == "QLinearConv" || node.op == "QLinearMatMul") return quantised(id);
     if (node.op == "Conv" || node.op == "MatMul" || node.op == "Gemm") return dequantised(id);
+    if (node.op == "Add") return sum(id);
   }
 
  private:
@@ -230,19 +232,7 @@ class IntegerProducts {
 
     // A quantisation that follows takes a scale of 1.
     const ValueType type = graph_.type(out);
-    double inverse = 1;
-    const NodeId quantiser = soleUser(graph_, out);
-    if (quantiser.isValid() && graph_.node(quantiser).op == "QuantizeLinear") {
-      const Node& q = graph_.node(quantiser);
-      const Tensor* s = graph_.constant(q.input(1));
-      if (q.input(0) == out && s && s->elements() == 1 && s->dtype() == DType::F32 && s->elementAsDouble(0) > 0 &&
-          q.attrs.find("precision") == q.attrs.end() && q.intAttr("block_size", 0) == 0) {
-        inverse = 1 / s->elementAsDouble(0);
-        Tensor one(DType::F32, s->dims());
-        one.setElement(0, 1);
-        patch_.setInput(quantiser, 1, patch_.addConstant("one", std::move(one)));
-      }
-    }
+    const double inverse = takeScale(out);
     const int64_t after = isConv ? rank - 2 : 0;
     const std::string stem = graph_.value(out).name;
     const double xScale = scale->elementAsDouble(0);
@@ -268,6 +258,45 @@ class IntegerProducts {
       result = emitBefore(patch_, id, id, "Add", {result, bias}, {}, type);
     }
     replaceOutput(patch_, id, result);
+  }
+
+  // The only user of the value, if it quantises, gets a scale of 1: 1 / its scale, which the value is to be multiplied by. Else 1.
+  double takeScale(ValueId value) {
+    const NodeId quantiser = soleUser(graph_, value);
+    if (!quantiser.isValid() || graph_.node(quantiser).op != "QuantizeLinear") return 1;
+    const Node& q = graph_.node(quantiser);
+    const Tensor* s = graph_.constant(q.input(1));
+    if (q.input(0) != value || !s || s->elements() != 1 || s->dtype() != DType::F32 || s->elementAsDouble(0) <= 0 ||
+        q.attrs.find("precision") != q.attrs.end() || q.intAttr("block_size", 0) != 0)
+      return 1;
+    const double inverse = 1 / s->elementAsDouble(0);
+    Tensor one(DType::F32, s->dims());
+    one.setElement(0, 1);
+    patch_.setInput(quantiser, 1, patch_.addConstant("one", std::move(one)));
+    return inverse;
+  }
+
+  // A sum of dequantised tensors that is quantised: its division goes into their scales.
+  void sum(NodeId id) {
+    const Node node = graph_.node(id);
+    const std::optional<Source> sides[2] = {sourceOf(node.input(0)), sourceOf(node.input(1))};
+    for (const std::optional<Source>& side : sides) {
+      const Tensor* scale = side ? graph_.constant(side->scale) : nullptr;
+      if (!scale || scale->elements() != 1) return;
+    }
+    const double inverse = takeScale(node.outputs[0]);
+    if (inverse == 1) return;
+    for (size_t k : {size_t{0}, size_t{1}}) {
+      const Tensor& old = *graph_.constant(sides[k]->scale);
+      Tensor scale(DType::F32, old.dims());
+      scale.setElement(0, old.elementAsDouble(0) * inverse);
+      const NodeId dequantiser = producerIs(graph_, node.input(k), "DequantizeLinear");
+      std::vector<ValueId> inputs = graph_.node(dequantiser).inputs;
+      inputs[1] = patch_.addConstant(graph_.value(inputs[1]).name + ".scaled", std::move(scale));
+      const Attrs attrs = graph_.node(dequantiser).attrs;
+      patch_.setInput(
+          id, k, emitBefore(patch_, id, dequantiser, "DequantizeLinear", inputs, attrs, graph_.type(node.input(k))));
+    }
   }
 
   static Tensor transposed(const Tensor& t) {
