@@ -1,6 +1,7 @@
 // Products of quantised tensors: QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger. The sum of (a - za) * (b - zb) is exact in
 // int32 whatever the operands' signedness; nothing saturates before the end. Rescaling is one float32 multiplication, rounded half to
 // even, then clamped.
+#include <algorithm>
 #include <cmath>
 
 #include "ops/contraction.h"
@@ -15,6 +16,9 @@ namespace locution::ops {
 using loop::Expr;
 
 namespace {
+
+/// Fewer than so many bits are of no use: tiles of four by four hold sums times 64.
+constexpr int64_t kLeastSumBits = 26;
 
 bool isByte(DType t) { return t == DType::I8 || t == DType::U8; }
 /// Within the compiler weights may have lost a zero point that leaves them no bytes, and data may be kept in 16 bits.
@@ -72,6 +76,39 @@ Dim outputChannels(const InferContext& c, size_t w) {
   return s.isRanked() && s.rank() > 0 ? s[0] : Dim::symbol("channels");
 }
 
+/// The bits of the largest sum that constant weights allow, with data of x's type and window moving by one, groups of one; 32 when
+/// that isn't known, or of no use: only algorithms for windows of three ask.
+int64_t bitsOfSums(const ComputeContext& c) {
+  constexpr int64_t kUnknown = 32;
+  const Tensor* w = c.constant(1);
+  const DType x = c.input(0).dtype;
+  const graph::Node& node = c.node();
+  if (!w || !isByte(w->dtype()) || !isByte(x) || w->rank() < 3 || w->elements() == 0 || node.intAttr("group", 1) != 1 ||
+      c.hasInput(3) || (c.hasInput(2) && node.intAttr("centred", 1) != 0))
+    return kUnknown;
+  for (const char* key : {"strides", "dilations"})
+    for (int64_t n : node.intsAttr(key))
+      if (n != 1) return kUnknown;
+  const std::vector<int64_t>& dims = w->dims();
+  if (!std::all_of(dims.begin() + 2, dims.end(), [](int64_t n) { return n == 1 || n == 3; }) ||
+      std::none_of(dims.begin() + 2, dims.end(), [](int64_t n) { return n == 3; }))
+    return kUnknown;
+  const int64_t low = x == DType::U8 ? 0 : -128, high = low + 255, each = w->elements() / dims[0];
+  auto largestOf = [&](const auto* values) {
+    int64_t largest = 0;
+    for (int64_t o = 0; o < dims[0]; ++o) {
+      int64_t positive = 0, negative = 0;
+      for (int64_t i = o * each; i < (o + 1) * each; ++i) (values[i] < 0 ? negative : positive) += values[i];
+      largest = std::max({largest, positive * high + negative * low, -(positive * low + negative * high)});
+    }
+    return largest;
+  };
+  const int64_t largest = w->dtype() == DType::U8 ? largestOf(w->data<uint8_t>()) : largestOf(w->data<int8_t>());
+  int64_t bits = 1;
+  while (bits < kUnknown && largest >= int64_t{1} << (bits - 1)) ++bits;
+  return bits;
+}
+
 }  // namespace
 
 Status inferConvInteger(InferContext& c) {
@@ -95,7 +132,13 @@ Status computeConvInteger(ComputeContext& c) {
     return isCentred ? centred(c, DType::I32, e, 2, nullptr, {}) : castTo(DType::I32, e);
   };
   op.mapW = [&](const Expr& e, const Expr& oc) { return centred(c, DType::I32, e, 3, oc, {}); };
-  op.finish = [](Expr acc, const Expr&) { return acc; };
+  // Nothing is lost: a sum that fits fewer bits says so, for algorithms that hold multiples of it.
+  const int64_t unused = 32 - std::max(kLeastSumBits, bitsOfSums(c));
+  op.finish = [unused](const Expr& acc, const Expr&) {
+    if (unused <= 0) return acc;
+    const Expr by = loop::intImm(DType::I32, unused);
+    return loop::binary(loop::BinaryOp::Shr, loop::binary(loop::BinaryOp::Shl, acc, by), by);
+  };
   return computeConvolution(c, op);
 }
 

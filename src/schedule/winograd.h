@@ -24,6 +24,7 @@ struct WinogradForm {
   int64_t dataOperand = 0;
   bool isInteger = false;             ///< bytes summed in int32
   int64_t largestProduct = 0;         ///< of two integers, apart from its sign
+  int64_t sumBits = 32;               ///< of an integer sum that its epilogue reads
   loop::Expr padding;                 ///< what lies outside the data; null: nothing is read there
   size_t channelTap = 0;              ///< of the reduction: the channels, innermost in the data
   std::vector<size_t> batch;          ///< axes that are neither windows nor the output channel (the last axis)

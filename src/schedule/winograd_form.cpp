@@ -50,6 +50,34 @@ const Expr& withoutCast(const Expr& e) {
 bool isByte(DType type) { return isInteger(type) && dtypeBits(type) == 8; }
 int64_t largestByte(DType type) { return std::max(highestInt(type), -lowestInt(type)); }
 
+// (acc << n) >> n wherever the epilogue reads its sum: that many bits say everything.
+class LowBits : public Mutator {
+ public:
+  explicit LowBits(const Var* acc) : acc_(acc) {}
+  using Mutator::mutate;
+  Expr mutate(const Expr& e) override {
+    const auto* right = as<Binary>(e);
+    const auto* left = right && right->op == BinaryOp::Shr ? as<Binary>(right->a) : nullptr;
+    int64_t by = 0, back = 0;
+    if (!left || left->op != BinaryOp::Shl || left->a.get() != acc_ || !isConstInt(left->b, &by) ||
+        !isConstInt(right->b, &back) || by != back || by < 0 || by > 31)
+      return Mutator::mutate(e);
+    unused = std::min(unused, by);
+    return intImm(DType::I32, 0);
+  }
+  int64_t unused = 32;
+
+ private:
+  const Var* acc_;
+};
+
+int64_t bitsOfSum(const Stage& s) {
+  if (!s.epilogue) return 32;
+  LowBits low(s.acc.get());
+  const Expr rest = low.mutate(s.epilogue);
+  return low.unused == 32 || usesVar(rest, s.acc.get()) ? 32 : 32 - low.unused;
+}
+
 }  // namespace
 
 bool holdsSums(const WinogradForm& form, int64_t m) {
@@ -57,6 +85,7 @@ bool holdsSums(const WinogradForm& form, int64_t m) {
   // The outputs' transform gives a sum times a power of two, and of 9 or 3, which has an inverse modulo 2^32.
   const int64_t taps = form.windows.size() == 2 ? 9 : 3, one = m == 2 ? 2 : 8;
   const int64_t scale = form.windows.size() == 2 ? one * one : one;
+  if (form.sumBits < 32 && scale <= int64_t{1} << (32 - form.sumBits)) return true;
   return form.channels <= std::numeric_limits<int32_t>::max() / (form.largestProduct * taps * scale);
 }
 
@@ -85,6 +114,7 @@ std::optional<WinogradForm> winogradForm(const Stage& s) {
   if (!x || !w || x->mask || usesVar(data, output)) return std::nullopt;
   if (form.isInteger) {
     if (!isByte(x->type.dtype) || !isByte(w->type.dtype)) return std::nullopt;
+    form.sumBits = bitsOfSum(s);
     form.largestProduct = largestByte(x->type.dtype) * largestByte(w->type.dtype);
   }
   if (guarded) {

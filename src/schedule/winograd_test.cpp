@@ -23,6 +23,7 @@ struct Case {
   DType x = DType::F32, w = DType::F32;
   int64_t outside = 0;     ///< what padding holds
   bool isExtreme = false;  ///< the largest values there are
+  int64_t unusedBits = 0;  ///< of the sum, as the epilogue reads it
 };
 
 Computation convolution(const Case& c) {
@@ -66,7 +67,10 @@ Computation convolution(const Case& c) {
   if (c.hasEpilogue) {
     made.inputs.push_back(bias);
     s.acc = makeVar("acc", {sum, 1});
-    s.epilogue = maxOf(Expr(s.acc) + load(bias, {s.axes.back().var}), constant(sum, 0));
+    Expr acc = s.acc;
+    const Expr by = intImm(DType::I32, c.unusedBits);
+    if (c.unusedBits > 0) acc = binary(BinaryOp::Shr, binary(BinaryOp::Shl, acc, by), by);
+    s.epilogue = maxOf(acc + load(bias, {s.axes.back().var}), constant(sum, 0));
   }
   made.stages = {s};
   return made;
@@ -172,6 +176,17 @@ TEST(Winograd, IntegersAreExact) {
         }
       }
   }
+  // The epilogue reads so few bits of a sum that more are never needed.
+  for (int64_t unused : {5, 6, 9})
+    for (bool isExtreme : {false, true}) {
+      Case few{{4, 5}, 1, 128, 4, {1, 1}, {1, 1}, true, DType::U8, DType::I8, 255, isExtreme, unused};
+      const Computation computation = convolution(few);
+      auto form = winogradForm(computation.stages[0]);
+      ASSERT_TRUE(form.has_value());
+      EXPECT_EQ(form->sumBits, 32 - unused);
+      EXPECT_EQ(holdsSums(*form, 4), unused >= 6);
+      if (unused >= 6) expectSame(computation, {4, 4, 2, 1, 4, true}, isExtreme);
+    }
   // An odd channel has no partner.
   Case odd = cases[0];
   odd.channels = 7;

@@ -10,7 +10,7 @@ TYPES = {np.dtype("uint8"): TensorProto.UINT8, np.dtype("int8"): TensorProto.INT
 SIZE = 9
 # name, channels, outputs, group, kernel, pads, stride
 LAYERS = [("pointwise", 17, 24, 1, 1, 0, 1), ("three", 16, 19, 1, 3, 1, 1), ("strided", 8, 16, 1, 3, 1, 2),
-          ("depthwise", 24, 24, 24, 3, 1, 1), ("grouped", 16, 16, 2, 3, 1, 1), ("picture", 3, 16, 1, 3, 1, 2)]
+          ("depthwise", 24, 24, 24, 3, 1, 1), ("grouped", 16, 16, 2, 3, 1, 1), ("picture", 3, 16, 1, 3, 1, 2), ("wide", 136, 8, 1, 3, 1, 1)]
 
 
 def random_bytes(rng, dtype, shape):
