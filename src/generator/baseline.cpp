@@ -242,20 +242,7 @@ class StagePlanner {
   PlanWriter w_;
 };
 
-class Baseline : public Scheduler {
- public:
-  std::string_view name() const override { return "baseline"; }
-  Plan propose(const Computation& kernel, const TargetSpec& target) const override {
-    Plan plan;
-    if (kernel.raw || planChain(kernel, target, &plan)) return plan;
-    const size_t shared = planShared(kernel, &plan);
-    for (size_t i = 0; i < kernel.stages.size(); ++i) planStage({kernel, i, shared, target}, &plan);
-    return plan;
-  }
-};
-
-}  // namespace
-
+// The leading axes that all stages have in common become loops outside them, shared out to threads; returns how many.
 size_t planShared(const Computation& kernel, Plan* plan) {
   auto shared = static_cast<size_t>(schedule::sharedAxes(kernel));
   if (shared == 0) return 0;
@@ -265,6 +252,22 @@ size_t planShared(const Computation& kernel, Plan* plan) {
   PlanWriter(plan, -1, names).parallel(shared);
   return shared;
 }
+
+class Baseline : public Scheduler {
+ public:
+  std::string_view name() const override { return "baseline"; }
+  Plan propose(const Computation& kernel, const TargetSpec& target) const override {
+    Plan plan;
+    if (kernel.raw) return plan;
+    // Its stages agree on more than leading axes.
+    if (const space::Space space(kernel, target); space.isChain()) return analyticWalk(space).plan();
+    const size_t shared = planShared(kernel, &plan);
+    for (size_t i = 0; i < kernel.stages.size(); ++i) planStage({kernel, i, shared, target}, &plan);
+    return plan;
+  }
+};
+
+}  // namespace
 
 void planStage(const StageQuestion& q, Plan* plan) {
   StagePlanner(q.kernel, q.target, plan, q.stage, q.shared).write();

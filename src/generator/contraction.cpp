@@ -8,14 +8,11 @@
 #include "generator/rules.h"
 #include "generator/tile.h"
 #include "schedule/dot.h"
-#include "space/access.h"
-#include "space/plan_writer.h"
 
 namespace locution::generator {
 
 using loop::Stage;
-using schedule::Primitive;
-using schedule::Tail;
+using space::Decision;
 
 namespace {
 
@@ -28,97 +25,54 @@ constexpr int64_t kLinesPerThread = 3;
 /// From here on a tile's work dwarfs the arithmetic of its rows' addresses.
 constexpr int64_t kLongReduction = 192;
 
-int64_t strideOf(const Access& a, size_t axis) { return a.spatial[axis].value_or(0); }
-
 class ContractionRule {
  public:
-  ContractionRule(const StageQuestion& q, schedule::Plan* plan)
-      : q_(q),
-        s_(q.self()),
-        all_(accesses(s_)),
-        operands_(productOperands(s_)),
-        w_(plan, static_cast<int32_t>(q.stage), loops()) {}
+  explicit ContractionRule(const space::StageChoices& stage)
+      : f_(stage.facts()),
+        s_(*f_.stage),
+        target_(*f_.target),
+        own_(stage.scope().own),
+        isAlone_(stage.scope().isAlone) {}
 
-  bool write() {
-    if (s_.scan || operands_.size() != 2 || s_.axes.empty() || s_.reduce.empty() || !q_.isAlone()) return false;
+  std::optional<Wishes> wishes() {
+    if (s_.scan || !f_.isProduct() || s_.axes.empty() || s_.reduce.empty() || !isAlone_) return std::nullopt;
     v_ = s_.axes.size() - 1;
     vExtent_ = s_.axes[v_].extent;
-    if (vExtent_ < 4) return false;
-    int64_t group = 1;
-    for (const Access& a : operands_)
-      if (!a.spatial[v_]) group = std::max(group, groupSize(s_, v_));
-    bool hasUnknown = !operands_[0].spatial[v_] || !operands_[1].spatial[v_];
-    if (hasUnknown && group < 4) return false;
-    vectorOperand_ = strideOf(operands_[1], v_) != 0 || hasUnknown ? 1 : 0;
-    isDepthwise_ = !hasUnknown && x().used(v_) && y().used(v_);
-    std::string vLoop = axisName(v_);
+    if (vExtent_ < 4) return std::nullopt;
+    const int64_t group = f_.groupOf(v_);
+    const bool hasUnknown = !f_.operands[0].spatial[v_] || !f_.operands[1].spatial[v_];
+    if (hasUnknown && group < 4) return std::nullopt;
+    isDepthwise_ = !hasUnknown && f_.isBatch(v_);
+    columns_ = {v_};
     if (hasUnknown) {
       // A grouped axis (its group number indexes an operand) is split into group and member.
-      auto [g, member] = w_.split(vLoop, group, Tail::Peel);
-      batch_.push_back(g);
-      vLoop = member;
+      batch_.push_back(static_cast<int64_t>(v_));
       vExtent_ = group;
-    } else if (!isDepthwise_) {
-      vLoop = joinColumns();
+    } else {
+      columns_ = f_.spatialRun(v_, own_);
+      for (size_t i : columns_) vExtent_ *= i == v_ ? 1 : s_.axes[i].extent;
     }
     chooseDot(hasUnknown);
     chooseRows();
     chooseTile();
-    writeLoops(vLoop);
-    return true;
+    return answers();
   }
 
  private:
-  std::vector<std::string> loops() const {
-    std::vector<std::string> names;
-    for (size_t i = q_.shared; i < s_.axes.size(); ++i) names.push_back(axisName(i));
-    for (size_t i = 0; i < s_.reduce.size(); ++i) names.push_back(reduceName(i));
-    return names;
-  }
-  const Access& x() const { return operands_[static_cast<size_t>(vectorOperand_)]; }
-  const Access& y() const { return operands_[static_cast<size_t>(1 - vectorOperand_)]; }
-
-  int64_t lanesFor(int64_t extent) const { return space::lanesFor(s_, q_.target, extent); }
-
-  // Columns that the vector operand has side by side are one loop: pixels, channels first, and the heads of a projection, which the
-  // result may keep apart as long as no vector crosses from one to the next.
-  std::string joinColumns() {
-    std::vector<size_t> columns{v_};
-    bool isOne = true;
-    for (size_t i = v_; i-- > q_.shared;) {
-      if (s_.axes[i].extent == 1 || !x().used(i)) continue;
-      if (y().used(i) || !x().spatial[i] || strideOf(x(), i) != strideOf(x(), v_) * vExtent_) break;
-      isOne = isOne && columns[0] == i + 1 && mergeable(all_, i, s_.axes[i + 1].extent, false);
-      if (!isOne && s_.axes[v_].extent % lanesFor(s_.axes[v_].extent) != 0) break;
-      columns.insert(columns.begin(), i);
-      vExtent_ *= s_.axes[i].extent;
-    }
-    if (columns.size() == 1) {
-      vExtent_ = s_.axes[v_].extent;
-      return axisName(v_);
-    }
-    isColumn_.assign(s_.axes.size(), false);
-    for (size_t i : columns) isColumn_[i] = true;
-    std::vector<std::string> order, names;
-    for (size_t i = q_.shared; i < s_.axes.size(); ++i)
-      if (!isColumn_[i]) order.push_back(axisName(i));
-    for (size_t i : columns) names.push_back(axisName(i));
-    order.insert(order.end(), names.begin(), names.end());
-    for (size_t i = 0; i < s_.reduce.size(); ++i) order.push_back(reduceName(i));
-    w_.reorder(order);
-    return w_.fuse(names);
-  }
-  bool isColumn(size_t axis) const { return axis == v_ || (!isColumn_.empty() && isColumn_[axis]); }
+  const Access& x() const { return f_.vectors(v_); }
+  const Access& y() const { return f_.rows(v_); }
+  int vectorOperand() const { return f_.vectorOperand(v_); }
+  bool isColumn(size_t axis) const { return std::find(columns_.begin(), columns_.end(), axis) != columns_.end(); }
 
   // Products of bytes go four at a time where the row operand's lie side by side.
   void chooseDot(bool hasUnknown) {
     if (hasUnknown || isDepthwise_ || s_.reduce.back().extent < kDotGroup || y().reduce.back() != 1) return;
-    schedule::Dot dot{"", vectorOperand_, false};
-    if (q_.target.hasVnni && schedule::mayDot(s_, dot)) {
-      dot_ = Primitive::Dot4;
+    schedule::Dot dot{"", vectorOperand(), false};
+    if (target_.hasVnni && schedule::mayDot(s_, dot)) {
+      dot_ = 4;
     } else {
       dot.isWidened = true;
-      if (schedule::mayDot(s_, dot)) dot_ = Primitive::Dot2;
+      if (schedule::mayDot(s_, dot)) dot_ = 2;
     }
   }
 
@@ -133,7 +87,7 @@ class ContractionRule {
       if (rows_.empty()) {
         if (s_.axes[i].extent == 1 || (x().used(i) && y().used(i))) continue;
       } else if (staysApart || s_.axes[i].extent == 1 || x().used(i) != x().used(rows_[0]) ||
-                 !((rows_[0] == i + 1 && mergeable(all_, i, s_.axes[i + 1].extent, false)) || mayFuseRows(i))) {
+                 !((rows_[0] == i + 1 && mergeable(f_.all, i, s_.axes[i + 1].extent, false)) || mayFuseRows(i))) {
         break;
       }
       rows_.insert(rows_.begin(), i);
@@ -141,15 +95,8 @@ class ContractionRule {
     }
   }
 
-  // Padding that the row operand is guarded for.
-  bool isGuarded() const {
-    const auto* product = loop::as<loop::Binary>(s_.body);
-    for (const loop::Expr& side : {product->a, product->b}) {
-      const auto* c = loop::as<loop::Cast>(side);
-      if (loop::as<loop::Select>(c ? c->value : side)) return true;
-    }
-    return false;
-  }
+  // Padding that an operand is guarded for.
+  bool isGuarded() const { return f_.isGuarded[0] || f_.isGuarded[1]; }
 
   bool mayFuseRows(size_t axis) {
     if (isDepthwise_ || !y().used(axis) || x().used(axis)) return false;
@@ -163,24 +110,18 @@ class ContractionRule {
   }
 
   void chooseTile() {
-    lanes_ = lanesFor(vExtent_);
+    lanes_ = lanesFor(s_, target_, vExtent_);
     bool fma = isFloat(s_.body->type.dtype);
     if (isDepthwise_) {
       // Windows of neighbouring rows overlap: their loads stay in registers, which a second vector would take away.
-      const int64_t most = q_.target.vectorRegisters >= 32 ? 14 : 6, tiles = (rowExtent_ + most - 1) / most;
+      const int64_t most = target_.vectorRegisters >= 32 ? 14 : 6, tiles = (rowExtent_ + most - 1) / most;
       tile_ = {(rowExtent_ + tiles - 1) / tiles, 1};
-    } else if (dot_ == Primitive::Dot2) {
+    } else if (dot_ == 2) {
       // A row's bytes are taken apart, and products need a register before they are added.
-      tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, q_.target.vectorRegisters - 3, false});
+      tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, target_.vectorRegisters - 3, false});
     } else {
-      tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, q_.target.vectorRegisters, fma});
+      tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, target_.vectorRegisters, fma});
     }
-  }
-
-  bool isConstant(const Access& a) const {
-    const auto& constants = q_.kernel.constants;
-    return std::any_of(constants.begin(), constants.end(),
-                       [&](const loop::BufferRef& b) { return b.get() == a.buffer; });
   }
 
   static int64_t bytesOf(const loop::Buffer& b) {
@@ -189,9 +130,9 @@ class ContractionRule {
     return dtypeBytes(b.element.dtype, n);
   }
 
-  // How the loops outside the register tile are cut, in tiles; 0: not at all.
+  // Into how many blocks the loops outside the register tile are cut.
   struct Blocks {
-    int64_t rows = 0, panels = 0, reduction = 0;
+    int64_t rows = 1, panels = 1, reduction = 1;
   };
 
   // The row operand of a block stays in the second cache while every vector tile goes by. Where a row is as long as the reduction
@@ -207,44 +148,38 @@ class ContractionRule {
         columnBytes /= s_.axes[i].extent;
       }
     const int64_t k = reduction(), element = dtypeBytes(y().buffer->element.dtype, 1);
-    if (panels < 2 || rowBytes <= q_.target.l2Bytes / 2) return {};
+    if (panels < 2 || rowBytes <= target_.l2Bytes / 2) return {};
     if (s_.reduce.size() == 1 && rowBytes >= rowExtent_ * k * element)
       return cutMatrices(tiles, panels, panelColumns, k, element);
     // Every block streams all of the vector operand.
-    const int64_t blocks = (rowBytes + q_.target.l2Bytes / 2 - 1) / (q_.target.l2Bytes / 2);
+    const int64_t blocks = (rowBytes + target_.l2Bytes / 2 - 1) / (target_.l2Bytes / 2);
     if (rowBytes + blocks * columnBytes >= panels * rowBytes + columnBytes) return {};
-    const int64_t block = (tiles + blocks - 1) / blocks;
-    return {block >= 2 ? block : 0, 0, 0};
+    return {tiles >= 2 * blocks ? blocks : 1, 1, 1};
   }
 
   Blocks cutMatrices(int64_t tiles, int64_t panels, int64_t panelColumns, int64_t k, int64_t element) const {
     constexpr int64_t kMostRows = 192, kLeastReduction = 128;
-    const int64_t third = q_.target.l2Bytes / 3;
-    Blocks b;
+    const int64_t third = target_.l2Bytes / 3;
     const int64_t mostTiles = std::max<int64_t>(1, kMostRows / tile_.rows),
                   rowBlocks = (tiles + mostTiles - 1) / mostTiles;
-    const int64_t blockTiles = (tiles + rowBlocks - 1) / rowBlocks;
-    if (rowBlocks > 1) b.rows = blockTiles;
-    const int64_t rows = blockTiles * tile_.rows;
+    const int64_t rows = (tiles + rowBlocks - 1) / rowBlocks * tile_.rows;
     const int64_t longest = std::max(kLeastReduction, third / (rows * element));
-    if (k > longest) b.reduction = evenPart(k, longest);
+    Blocks b{rowBlocks, 1, k > longest ? evenParts(k, longest) : 1};
     const int64_t widest = std::max<int64_t>(1, third / (rows * panelColumns * 4));
     // Every thread gets as many blocks as the others.
     int64_t groups = (panels + widest - 1) / widest;
-    while (groups < panels && rowBlocks * groups % q_.target.threads != 0 && rowBlocks * groups < 8 * q_.target.threads)
+    while (groups < panels && rowBlocks * groups % target_.threads != 0 && rowBlocks * groups < 8 * target_.threads)
       ++groups;
-    b.panels = (panels + groups - 1) / groups;
-    if (b.reduction == 0) b.panels = 0;
+    if (b.reduction > 1) b.panels = groups;
     return b;
   }
 
-  // The longest part, at most `longest`, that divides k and unrolls evenly; any that nearly does where there is none.
-  static int64_t evenPart(int64_t k, int64_t longest) {
-    for (int64_t part = longest / kReductionUnroll * kReductionUnroll; part >= longest / 2 && part > 0;
-         part -= kReductionUnroll)
-      if (k % part == 0) return part;
-    const int64_t parts = (k + longest - 1) / longest, part = (k + parts - 1) / parts;
-    return (part + kReductionUnroll - 1) / kReductionUnroll * kReductionUnroll;
+  // Parts of at most `longest` that divide k and unroll evenly; any that nearly do where there are none.
+  static int64_t evenParts(int64_t k, int64_t longest) {
+    const int64_t fewest = (k + longest - 1) / longest;
+    for (int64_t parts = fewest; k / parts >= longest / 2 && k / parts >= kReductionUnroll; ++parts)
+      if (k % parts == 0 && k / parts % kReductionUnroll == 0) return parts;
+    return fewest;
   }
 
   // Of a depthwise convolution: what lies outside a line of pixels.
@@ -254,126 +189,117 @@ class ContractionRule {
     return n;
   }
 
-  void writeLoops(const std::string& vLoop) {
-    std::vector<std::string> rest;
-    std::string rowLoop;
-    if (!rows_.empty()) {
-      std::vector<std::string> names;
-      for (size_t i : rows_) names.push_back(axisName(i));
-      rowLoop = w_.fuse(names);
-    }
+  Wishes answers() const {
+    Wishes w;
+    std::vector<int64_t> rest, batch = batch_;
     for (size_t i = 0; i < v_; ++i)
       if (!isColumn(i) && std::find(rows_.begin(), rows_.end(), i) == rows_.end())
-        (s_.axes[i].extent == 1 || (x().used(i) && y().used(i)) ? batch_ : rest).push_back(axisName(i));
+        (s_.axes[i].extent == 1 || (x().used(i) && y().used(i)) ? batch : rest).push_back(static_cast<int64_t>(i));
     const Blocks blocks = rest.empty() ? chooseBlocks() : Blocks{};
     // Products of few rows are sums of thousands of terms one after the other; apart and in pairs they round a quarter as much.
-    const bool isApart = q_.target.strict && !isDepthwise_ && rowLoop.empty() && s_.reduce.size() == 1 &&
-                         blocks.reduction == 0 && reduction() > kStrictChain;
-    if (isApart) tile_.vectors = std::min<int64_t>(tile_.vectors, 2);
-    auto [vo, vi] = w_.split(vLoop, tile_.vectors * lanes_, Tail::Peel);
-    auto [vj, vl] = w_.split(vi, lanes_, Tail::Mask);
-    // Loops shared out to threads, serial ones of a block, the reduction, the register tile.
-    std::vector<std::string> outer = batch_, inBlock, reduction, inner, unrolled;
-    if (isDepthwise_) {
-      // All channels of a row of pixels together: its lines are in the first caches.
-      outer.insert(outer.end(), rest.begin(), rest.end());
-      rest.clear();
-    }
-    std::string tileLoop;
-    if (!rowLoop.empty()) {
-      auto [ro, ri] = w_.split(rowLoop, tile_.rows, Tail::Peel);
-      inner.push_back(ri);
-      tileLoop = ro;
-      if (blocks.rows > 0) {
-        auto [block, within] = w_.split(ro, blocks.rows, Tail::Clamp);
-        outer.push_back(block);
-        tileLoop = within;
-      }
-    }
-    const size_t m = s_.reduce.size();
-    std::string last = reduceName(m - 1);
-    std::string edges, dotLoop;
-    const bool decidesPadding =
-        isGuarded() && (isDepthwise_ || this->reduction() < kLongReduction) && !tileLoop.empty();
-    if (blocks.reduction > 0) {
-      auto [group, member] = w_.split(vo, blocks.panels, Tail::Clamp);
-      outer.push_back(group);
-      auto [part, step] = w_.split(last, blocks.reduction, Tail::Peel);
-      inBlock = {part, member, tileLoop};
-      last = step;
-    } else if (isDepthwise_ && !tileLoop.empty() && linesOutside() >= kLinesPerThread * q_.target.threads) {
-      // Pixel after pixel with all its channels: memory is read from one end to the other.
-      if (decidesPadding) edges = tileLoop;
-      inBlock = {tileLoop, vo};
-    } else {
-      outer.push_back(vo);
-      outer.insert(outer.end(), rest.begin(), rest.end());
-      if (decidesPadding) edges = tileLoop;
-      if (!tileLoop.empty()) (blocks.rows > 0 || decidesPadding ? inBlock : outer).push_back(tileLoop);
-    }
-    inner.push_back(vj);
-    unrolled = inner;
-    inner.push_back(vl);
-    for (size_t i = 0; i + 1 < m; ++i) reduction.push_back(reduceName(i));
-    // Of padded windows the first dim stays a loop: a line outside the data is left out as a whole. Where neighbouring rows share
-    // elements, unrolling more than the channels would keep every one of them in a register.
-    const size_t kept = decidesPadding && m > 1 ? (isDepthwise_ ? 1 : m - 1) : 0;
-    int64_t updates = tile_.rows * tile_.vectors;
-    for (size_t i = kept; i < m; ++i) updates *= s_.reduce[i].extent;
-    if (m > 1 && updates <= kMaxUnrolledUpdates && !dot_) {
-      reduction.push_back(last);
-      unrolled.insert(unrolled.end(), reduction.begin() + static_cast<long>(kept), reduction.end());
-      if (isDepthwise_ && !rowLoop.empty()) {
-        // Row by row: a row's window slides over the last one's.
-        reduction.insert(reduction.begin() + static_cast<long>(kept), inner.front());
-        inner.erase(inner.begin());
-      }
-    } else {
-      auto [ko, ki] = w_.split(last, dot_ ? kDotGroup : kReductionUnroll, Tail::Peel);
-      reduction.push_back(ko);
-      reduction.push_back(ki);
-      unrolled.push_back(ki);
-      dotLoop = ki;
-      if (isApart) w_.mark(Primitive::Partial, {ki});
-    }
-    const size_t shared = outer.size();
-    std::vector<std::string> order = outer;
-    for (const auto* part : {&inBlock, &reduction, &inner}) order.insert(order.end(), part->begin(), part->end());
-    w_.reorder(order);
-    w_.mark(Primitive::Unroll, unrolled);
-    w_.mark(Primitive::Vectorise, {vl});
-    if (dot_) w_.dot(*dot_, dotLoop, vectorOperand_);
-    if (!edges.empty()) w_.mark(Primitive::Edges, {edges});
-    for (int k = 0; k < 2; ++k) {
-      const Access& a = operands_[static_cast<size_t>(k)];
-      // Activations are packed when their vectors are not contiguous and rows enough use the copy.
-      bool strided = k == vectorOperand_ && strideOf(a, v_) != 1;
-      if (!isConstant(a) && !(strided && rowExtent_ >= 4)) continue;
-      w_.pack(k);
-      // Weights of more than a cache come from far away.
-      if (k == vectorOperand_ && !isDepthwise_ && isConstant(a) && bytesOf(*a.buffer) > q_.target.l2Bytes)
-        w_.prefetch(k);
-    }
-    w_.parallel(shared);
+    const bool isApart = target_.strict && !isDepthwise_ && rows_.empty() && s_.reduce.size() == 1 &&
+                         blocks.reduction == 1 && reduction() > kStrictChain;
+    const int64_t vectors = isApart ? std::min<int64_t>(tile_.vectors, 2) : tile_.vectors;
+    w.set(Decision::Algorithm, 0);
+    w.set(Decision::Vector, static_cast<int64_t>(v_));
+    w.set(Decision::Columns, static_cast<int64_t>(columns_.size()));
+    w.set(Decision::Lanes, lanes_);
+    w.set(Decision::Vectors, vectors);
+    w.set(Decision::RowAxis, rows_.empty() ? space::kNoAxis : static_cast<int64_t>(rows_.back()));
+    w.set(Decision::RowAxes, static_cast<int64_t>(rows_.size()));
+    w.set(Decision::Rows, tile_.rows);
+    w.set(Decision::Dot, dot_);
+    w.set(Decision::Apart, isApart ? 1 : 0);
+    w.set(Decision::RowBlocks, blocks.rows);
+    w.set(Decision::ColumnBlocks, blocks.panels);
+    w.set(Decision::ReduceParts, blocks.reduction);
+    chooseUnrolling(vectors, &w);
+    chooseOrder(batch, rest, blocks, &w);
+    choosePacks(&w);
+    return w;
   }
 
-  const StageQuestion& q_;
+  bool decidesPadding() const {
+    return isGuarded() && (isDepthwise_ || reduction() < kLongReduction) && !rows_.empty();
+  }
+
+  void chooseUnrolling(int64_t vectors, Wishes* w) const {
+    const size_t m = s_.reduce.size();
+    // Of padded windows the first dim stays a loop: a line outside the data is left out as a whole. Where neighbouring rows share
+    // elements, unrolling more than the channels would keep every one of them in a register.
+    const size_t kept = decidesPadding() && m > 1 ? (isDepthwise_ ? 1 : m - 1) : 0;
+    int64_t updates = tile_.rows * vectors;
+    for (size_t i = kept; i < m; ++i) updates *= s_.reduce[i].extent;
+    const bool isWhole = m > 1 && updates <= kMaxUnrolledUpdates && dot_ == 0;
+    w->set(Decision::Window, isWhole ? static_cast<int64_t>(m - kept) : 0);
+    w->set(Decision::Unroll, kReductionUnroll);
+    // Row by row: a row's window slides over the last one's.
+    w->set(Decision::Slide, isDepthwise_ ? 1 : 0);
+  }
+
+  // Loops shared out to threads, then serial ones of a block.
+  void chooseOrder(const std::vector<int64_t>& batch, const std::vector<int64_t>& rest, const Blocks& blocks,
+                   Wishes* w) const {
+    std::vector<int64_t> outer = batch, inBlock;
+    const bool hasRows = !rows_.empty();
+    // All channels of a row of pixels together: its lines are in the first caches.
+    if (isDepthwise_) outer.insert(outer.end(), rest.begin(), rest.end());
+    if (blocks.rows > 1) outer.push_back(space::kRowLoop);
+    const int64_t tileLoop = blocks.rows > 1 ? space::kRowLoopInner : space::kRowLoop;
+    bool hasEdges = decidesPadding();
+    if (blocks.reduction > 1) {
+      outer.push_back(space::kColumnLoop);
+      inBlock = {space::kPartLoop, space::kColumnLoopInner, tileLoop};
+      // One group of columns has no inner loop.
+      if (blocks.panels == 1) {
+        outer.pop_back();
+        inBlock[1] = space::kColumnLoop;
+      }
+      hasEdges = false;
+    } else if (isDepthwise_ && hasRows && linesOutside() >= kLinesPerThread * target_.threads) {
+      // Pixel after pixel with all its channels: memory is read from one end to the other.
+      inBlock = {tileLoop, space::kColumnLoop};
+    } else {
+      outer.push_back(space::kColumnLoop);
+      if (!isDepthwise_) outer.insert(outer.end(), rest.begin(), rest.end());
+      if (hasRows) (blocks.rows > 1 || hasEdges ? inBlock : outer).push_back(tileLoop);
+    }
+    w->set(Decision::Edges, hasEdges ? 1 : 0);
+    const size_t shared = outer.size();
+    outer.insert(outer.end(), inBlock.begin(), inBlock.end());
+    w->order(outer, shared);
+  }
+
+  void choosePacks(Wishes* w) const {
+    w->set(Decision::Fetch, 0);
+    for (int k = 0; k < 2; ++k) {
+      const Access& a = f_.operands[static_cast<size_t>(k)];
+      const bool isConstant = f_.isConstant[static_cast<size_t>(k)];
+      // Activations are packed when their vectors are not contiguous and rows enough use the copy.
+      const bool isStrided = k == vectorOperand() && a.spatial[v_].value_or(0) != 1;
+      const bool packs = isConstant || (isStrided && rowExtent_ >= 4);
+      w->set(k == 0 ? Decision::Pack0 : Decision::Pack1, packs ? 1 : 0);
+      // Weights of more than a cache come from far away.
+      if (packs && k == vectorOperand() && !isDepthwise_ && isConstant && bytesOf(*a.buffer) > target_.l2Bytes)
+        w->set(Decision::Fetch, k + 1);
+    }
+  }
+
+  const space::StageFacts& f_;
   const Stage& s_;
-  std::vector<Access> all_, operands_;
-  PlanWriter w_;
+  const TargetSpec& target_;
+  const std::vector<size_t>& own_;
+  bool isAlone_;
   size_t v_ = 0;
-  std::vector<size_t> rows_;
-  std::vector<bool> isColumn_;  ///< empty: the last axis only
-  int64_t vExtent_ = 0, rowExtent_ = 1, lanes_ = 1;
-  int vectorOperand_ = 1;
+  std::vector<size_t> columns_, rows_;
+  int64_t vExtent_ = 0, rowExtent_ = 1, lanes_ = 1, dot_ = 0;
   bool isDepthwise_ = false;
-  std::optional<Primitive> dot_;
   RegisterTile tile_;
-  std::vector<std::string> batch_;
+  std::vector<int64_t> batch_;
 };
 
 }  // namespace
 
-bool planContraction(const StageQuestion& q, schedule::Plan* plan) { return ContractionRule(q, plan).write(); }
+std::optional<Wishes> contractionWishes(const space::StageChoices& stage) { return ContractionRule(stage).wishes(); }
 
 }  // namespace locution::generator

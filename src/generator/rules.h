@@ -1,13 +1,16 @@
-// The rules that schedulers are made of: each writes the steps of one stage, or declines what it has nothing to say about.
+// The rules that schedulers are made of: each answers the questions about one stage, or declines what it has nothing to say about.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "core/target.h"
+#include "generator/wishes.h"
 #include "loop/compute.h"
 #include "schedule/plan.h"
 #include "space/access.h"
 #include "space/plan_writer.h"
+#include "space/space.h"
 
 namespace locution::generator {
 
@@ -22,6 +25,24 @@ using space::PlanWriter;
 using space::productOperands;
 using space::reduceName;
 
+/// Sums of products, by the traffic and cycles of register tiles and cache blocks. Declines other stages, and those without a vector
+/// axis.
+std::optional<Wishes> contractionWishes(const space::StageChoices& stage);
+
+/// Convolutions that minimal filtering makes faster, by a model of cycles and traffic.
+std::optional<Wishes> winogradWishes(const space::StageChoices& stage);
+
+/// Points, movements and reductions, by how they walk through memory. Declines scans.
+std::optional<Wishes> streamWishes(const space::StageChoices& stage);
+
+/// Into how many strips of rows a chain of products (attention) is cut.
+int64_t chooseStrips(const space::Space& space);
+/// A product within a chain, strip by strip.
+std::optional<Wishes> chainWishes(const space::Space& space, const space::StageChoices& stage);
+
+/// The analytic rules' way through a space.
+space::Walk analyticWalk(const space::Space& space);
+
 struct StageQuestion {
   const loop::Computation& kernel;
   size_t stage;   ///< index into the kernel's stages
@@ -29,26 +50,8 @@ struct StageQuestion {
   const TargetSpec& target;
 
   const loop::Stage& self() const { return kernel.stages[stage]; }
-  /// The kernel is this stage and nothing else: its outer loops may be shared out to threads.
-  bool isAlone() const { return kernel.stages.size() == 1 && shared == 0; }
 };
-
-/// The leading axes that all stages have in common become loops outside them, shared out to threads; returns how many.
-size_t planShared(const loop::Computation& kernel, schedule::Plan* plan);
-
 /// Fixed rules for any stage (the baseline's).
 void planStage(const StageQuestion& question, schedule::Plan* plan);
-
-/// Sums of products, by the traffic and cycles of register tiles and cache blocks. False: not such a stage, or no vector axis.
-bool planContraction(const StageQuestion& question, schedule::Plan* plan);
-
-/// A whole kernel that is a chain of products (attention), strip by strip of rows. False: not such a kernel.
-bool planChain(const loop::Computation& kernel, const TargetSpec& target, schedule::Plan* plan);
-
-/// Convolutions that minimal filtering makes faster, by a model of cycles and traffic. False: not such a stage, or no gain.
-bool planWinograd(const StageQuestion& question, schedule::Plan* plan);
-
-/// Points, movements and reductions, by how they walk through memory. False: a scan, or a contraction.
-bool planStream(const StageQuestion& question, schedule::Plan* plan);
 
 }  // namespace locution::generator

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "space/decision.h"
+
 namespace locution::generator {
 
 RegisterTile chooseTile(const TileQuestion& q) {
@@ -13,7 +15,8 @@ RegisterTile chooseTile(const TileQuestion& q) {
   RegisterTile best;
   double bestCost = 1e300;
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(vectorsInAll, q.rows == 1 ? 8 : 4); ++vectors)
-    for (int64_t rows = 1; rows <= q.rows && rows * vectors + vectors + 1 <= q.registers; ++rows) {
+    for (int64_t rows : space::ladderUpTo(q.rows)) {
+      if (rows * vectors + vectors + 1 > q.registers) break;
       int64_t full = vectorsInAll / vectors, fullRows = q.rows / rows;
       auto along = [&](int64_t r) {
         double c = static_cast<double>(full) * cycles(r, vectors);

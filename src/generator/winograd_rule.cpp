@@ -12,6 +12,7 @@ namespace locution::generator {
 
 using schedule::WinogradForm;
 using schedule::WinogradTile;
+using space::Decision;
 
 namespace {
 
@@ -22,16 +23,9 @@ constexpr int64_t kMaxProductBytes = 256 << 10;
 
 struct Choice {
   WinogradTile tile;
+  int64_t blocks = 1;
   double seconds = 0;
 };
-
-bool isConstantOperand(const loop::Computation& kernel, const loop::Stage& stage, int64_t operand) {
-  const auto* product = loop::as<loop::Binary>(stage.body);
-  const loop::Expr& side = operand == 0 ? product->a : product->b;
-  const auto* c = loop::as<loop::Cast>(side);
-  const auto* l = loop::as<loop::Load>(c ? c->value : side);
-  return l && std::find(kernel.constants.begin(), kernel.constants.end(), l->buffer) != kernel.constants.end();
-}
 
 /// Multiply-adds against those of floats.
 struct Rates {
@@ -39,11 +33,11 @@ struct Rates {
   double latency = 4;                  ///< cycles that a step of a register tile takes at least
   int registers = 1;                   ///< that a tile needs beside its sums and its weights
 };
-Rates ratesOf(const WinogradForm& form, const StageQuestion& q) {
+Rates ratesOf(const WinogradForm& form, const space::StageFacts& facts) {
   if (!form.isInteger) return {};
   // Pairs of 16 bits: an instruction multiplies, another adds. Bytes take two more a row, or one that takes all four.
   Rates r{1.3, 1.6, 1, 2};
-  if (q.target.hasVnni && schedule::mayDot(q.self(), {"", 1 - form.dataOperand, false})) r.direct = 3.6;
+  if (facts.target->hasVnni && schedule::mayDot(*facts.stage, {"", 1 - form.dataOperand, false})) r.direct = 3.6;
   return r;
 }
 
@@ -56,18 +50,15 @@ double transformCycles(int64_t m, size_t dims, bool isInput) {
 
 }  // namespace
 
-bool planWinograd(const StageQuestion& q, schedule::Plan* plan) {
-  if (!q.isAlone()) return false;
-  auto form = schedule::winogradForm(q.self());
-  // The transforms of floats round more than the sum does.
-  if (!form || (q.target.strict && !form->isInteger) || !isConstantOperand(q.kernel, q.self(), 1 - form->dataOperand))
-    return false;
-  const TargetSpec& t = q.target;
+std::optional<Wishes> winogradWishes(const space::StageChoices& stage) {
+  const std::optional<WinogradForm>& form = stage.facts().winograd;
+  if (!form || !stage.scope().isAlone) return std::nullopt;
+  const TargetSpec& t = *stage.facts().target;
   int64_t lanes = t.lanes(4);
   while (lanes > 1 && form->outputs % lanes != 0) lanes /= 2;
   int64_t channelLanes = form->isInteger ? 2 * lanes : lanes;
   while (channelLanes > 1 && form->channels % channelLanes != 0) channelLanes /= 2;
-  if (lanes < 4 || channelLanes < 4) return false;
+  if (lanes < 4 || channelLanes < 4) return std::nullopt;
   const double flopsPerSecond = t.peakGflops * 1e9 * static_cast<double>(lanes) / t.lanes(4);
   // Two multiply-adds of a vector a cycle.
   const double cycle = 4.0 * t.lanes(4) / (t.peakGflops * 1e9);
@@ -84,7 +75,7 @@ bool planWinograd(const StageQuestion& q, schedule::Plan* plan) {
     const double a = compute, b = bytes / readRate;
     return std::max(a, b) + 0.5 * std::min(a, b);
   };
-  const Rates rates = ratesOf(*form, q);
+  const Rates rates = ratesOf(*form, stage.facts());
   const double element = form->isInteger ? 2 : 4;
   const double direct =
       total(2 * outputs * taps * channels * made / (flopsPerSecond * rates.direct), element * taps * channels * made);
@@ -97,13 +88,14 @@ bool planWinograd(const StageQuestion& q, schedule::Plan* plan) {
       for (int64_t rows = 1; rows * vectors + vectors + rates.registers <= t.vectorRegisters; ++rows) {
         if (rows * vectors < 4) continue;
         const int64_t columns = vectors * lanes, groups = (tiles + rows - 1) / rows;
-        for (int64_t blocks = 1; blocks <= groups; blocks = std::max(blocks + 1, blocks * 5 / 4)) {
+        for (int64_t blocks : space::ladderUpTo(groups)) {
           const int64_t block = (groups + blocks - 1) / blocks * rows;
           if ((groups + blocks - 1) / blocks * (blocks - 1) >= groups) continue;  // fewer would do
           const int64_t productBytes = 4 * form->points(m) * block * columns;
           if (productBytes > std::min<int64_t>(t.l2Bytes / 2, kMaxProductBytes)) continue;
           Choice c;
           c.tile = {m, block, rows, vectors, lanes, false};
+          c.blocks = blocks;
           const auto padded = static_cast<double>(blocks * block), pieces = static_cast<double>(blocks);
           const double panels = std::ceil(made / static_cast<double>(columns));
           const double n = static_cast<double>(rows * vectors);
@@ -132,9 +124,15 @@ bool planWinograd(const StageQuestion& q, schedule::Plan* plan) {
       }
   }
   constexpr double kWorthwhile = 0.9;  // its rounding errors are larger: not for nothing
-  if (best.seconds == 0 || best.seconds > kWorthwhile * direct) return false;
-  for (schedule::Step& step : schedule::winogradSteps(best.tile)) plan->steps.push_back(std::move(step));
-  return true;
+  if (best.seconds == 0 || best.seconds > kWorthwhile * direct) return std::nullopt;
+  Wishes wishes;
+  wishes.set(Decision::Algorithm, best.tile.m);
+  wishes.set(Decision::Lanes, best.tile.lanes);
+  wishes.set(Decision::Vectors, best.tile.vectors);
+  wishes.set(Decision::Rows, best.tile.rows);
+  wishes.set(Decision::RowBlocks, best.blocks);
+  wishes.order({best.tile.isTilesOuter ? space::kRowLoop : space::kColumnLoop}, 1);
+  return wishes;
 }
 
 }  // namespace locution::generator

@@ -49,8 +49,7 @@ size_t StageChoices::vectorAxis() const {
 
 std::vector<size_t> StageChoices::columns() const {
   if (!hasVector()) return {};
-  std::vector<size_t> run =
-      isFold() ? facts_->reducedRun(vectorAxis()) : facts_->spatialRun(vectorAxis(), scope_.own[0]);
+  std::vector<size_t> run = isFold() ? facts_->reducedRun(vectorAxis()) : facts_->spatialRun(vectorAxis(), scope_.own);
   run.resize(std::min<size_t>(run.size(), static_cast<size_t>(get(Decision::Columns, 1))));
   return run;
 }
@@ -103,15 +102,7 @@ int64_t StageChoices::tileUpdates() const { return get(Decision::Rows, 1) * get(
 std::vector<int64_t> StageChoices::options(Decision d) const {
   const Stage& s = *facts_->stage;
   if (d < Decision::Algorithm) return {};
-  if (d == Decision::Algorithm) {
-    if (!facts_->winograd || !scope_.isAlone || facts_->winograd->outputs % 4 != 0 ||
-        facts_->winograd->channels % 4 != 0)
-      return {};
-    std::vector<int64_t> out{0};
-    for (int64_t m : {2, 4})
-      if (schedule::holdsSums(*facts_->winograd, m)) out.push_back(m);
-    return out.size() > 1 ? out : std::vector<int64_t>{};
-  }
+  if (d == Decision::Algorithm) return algorithms();
   if (isWinograd()) return winogradOptions(d);
   if (d >= Decision::Pack0) return operandOptions(d);
   if (d >= Decision::RowBlocks) return outerOptions(d);
@@ -119,11 +110,22 @@ std::vector<int64_t> StageChoices::options(Decision d) const {
   return d >= Decision::Dot ? reductionOptions(d) : tileOptions(d);
 }
 
+std::vector<int64_t> StageChoices::algorithms() const {
+  const std::optional<schedule::WinogradForm>& form = facts_->winograd;
+  // Both transforms work on whole vectors of channels.
+  if (!form || !scope_.isAlone || form->outputs % 4 != 0 || form->channels % (form->isInteger ? 8 : 4) != 0) return {};
+  std::vector<int64_t> out{0};
+  for (int64_t m : {2, 4})
+    if (schedule::holdsSums(*form, m)) out.push_back(m);
+  return out;
+}
+
 std::vector<int64_t> StageChoices::tileOptions(Decision d) const {
   const Stage& s = *facts_->stage;
   const TargetSpec& t = *facts_->target;
   std::vector<int64_t> out;
   if (d == Decision::Vector) {
+    out.push_back(kNoAxis);
     for (size_t i : scope_.own)
       if (extentOf(i) > 1 && scope_.strip != i) out.push_back(static_cast<int64_t>(i));
     constexpr int64_t kLeastFold = 4;
@@ -138,7 +140,7 @@ std::vector<int64_t> StageChoices::tileOptions(Decision d) const {
   switch (d) {
     case Decision::Columns: {
       const auto run = static_cast<int64_t>(
-          (isFold() ? facts_->reducedRun(vectorAxis()) : facts_->spatialRun(vectorAxis(), scope_.own[0])).size());
+          (isFold() ? facts_->reducedRun(vectorAxis()) : facts_->spatialRun(vectorAxis(), scope_.own)).size());
       return ladderUpTo(run);
     }
     case Decision::Lanes: {

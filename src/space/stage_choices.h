@@ -53,6 +53,7 @@ class StageChoices {
   int64_t iterations(int64_t loop) const;
 
  private:
+  std::vector<int64_t> algorithms() const;
   std::vector<int64_t> tileOptions(Decision decision) const;
   std::vector<int64_t> reductionOptions(Decision decision) const;
   std::vector<int64_t> outerOptions(Decision decision) const;

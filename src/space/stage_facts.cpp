@@ -36,9 +36,9 @@ StageFacts::StageFacts(const loop::Computation& c, size_t stageIndex, const Targ
   }
   if (c.stages.size() != 1) return;
   winograd = schedule::winogradForm(*stage);
-  // Transforms of floats round more than the sum does.
-  if (winograd && t.strict && !winograd->isInteger) winograd.reset();
-  if (winograd && !isConstant[static_cast<size_t>(1 - winograd->dataOperand)]) winograd.reset();
+  // The transforms of floats round more than the sum does.
+  if (winograd && ((t.strict && !winograd->isInteger) || !isConstant[static_cast<size_t>(1 - winograd->dataOperand)]))
+    winograd.reset();
 }
 
 int StageFacts::vectorOperand(size_t axis) const {
@@ -46,21 +46,21 @@ int StageFacts::vectorOperand(size_t axis) const {
   return strideOf(operands[1], axis) != 0 || isUnknown ? 1 : 0;
 }
 
-std::vector<size_t> StageFacts::spatialRun(size_t axis, size_t firstOwn) const {
+std::vector<size_t> StageFacts::spatialRun(size_t axis, const std::vector<size_t>& own) const {
   const Stage& s = *stage;
   std::vector<size_t> run{axis};
   if (groups[axis] > 1) return run;
   int64_t extent = s.axes[axis].extent;
   size_t last = axis;
   bool isOne = true;
-  for (size_t i = axis; i-- > firstOwn;) {
-    const int64_t own = s.axes[i].extent;
+  for (size_t i = axis; i-- > 0 && std::find(own.begin(), own.end(), i) != own.end();) {
+    const int64_t steps = s.axes[i].extent;
     const bool merges = last == i + 1 && mergeable(all, i, s.axes[last].extent, false);
     if (isProduct()) {
       // Columns that the vector operand has side by side; the result may keep them apart as long as no vector crosses.
       if (isBatch(axis)) break;
       const Access &x = vectors(axis), &y = rows(axis);
-      if (own == 1 || !x.used(i)) continue;
+      if (steps == 1 || !x.used(i)) continue;
       if (y.used(i) || !x.spatial[i] || strideOf(x, i) != strideOf(x, axis) * extent) break;
       isOne = isOne && merges;
       if (!isOne && s.axes[axis].extent % lanesFor(s, *target, s.axes[axis].extent) != 0) break;
@@ -69,7 +69,7 @@ std::vector<size_t> StageFacts::spatialRun(size_t axis, size_t firstOwn) const {
     }
     run.push_back(i);
     last = i;
-    extent *= own;
+    extent *= steps;
   }
   return run;
 }

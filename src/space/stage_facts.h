@@ -26,8 +26,8 @@ struct StageFacts {
   bool isBatch(size_t axis) const { return isProduct() && operands[0].used(axis) && operands[1].used(axis); }
   /// An axis whose groups index an operand (grouped convolutions): how many members a group has; 1: no such axis.
   int64_t groupOf(size_t axis) const { return groups[axis]; }
-  /// The axes that may be one loop with `axis`, which comes first; the order is from the innermost outwards.
-  std::vector<size_t> spatialRun(size_t axis, size_t firstOwn) const;
+  /// The axes (of `own`) that may be one loop with `axis`, which comes first; the order is from the innermost outwards.
+  std::vector<size_t> spatialRun(size_t axis, const std::vector<size_t>& own) const;
   std::vector<size_t> reducedRun(size_t axis) const;
 
   const loop::Computation* kernel;
