@@ -5,6 +5,7 @@
 #include <set>
 
 #include "loop/build.h"
+#include "loop/computation_text.h"
 #include "loop/passes.h"
 #include "loop/scalar.h"
 #include "loop/text.h"
@@ -25,8 +26,12 @@ std::string_view opText(BinaryOp op) {
 
 std::string titleText(const std::string& name) { return identifierText(name) == name ? name : quoted(name); }
 
+/// What is bound: the letter of its name where names are left out.
+enum class Named : char { Axis = 'i', Reduced = 'r', Buffer = 'b', Let = 'v', Accumulator = 'a' };
+
 class Printer {
  public:
+  explicit Printer(bool nameFree = false) : nameFree_(nameFree) {}
   std::string expr(const Expr& e) { return text(e, 0); }
 
   void stmt(const Stmt& s, int depth) {
@@ -43,7 +48,7 @@ class Printer {
         int64_t min = 0;
         bool fromZero = as<IntImm>(n->min) && isConstInt(n->min, &min) && min == 0;
         std::string range = fromZero ? "0.." + expr(n->extent) : expr(n->min) + "..+" + expr(n->extent);
-        std::string name = bind(n->var.get(), n->var->name);
+        std::string name = bind(n->var.get(), n->var->name, Named::Axis);
         out_ += pad + std::string(kKinds[static_cast<size_t>(n->loop)]) + "for " + name + " in " + range;
         braces(n->body, depth);
         unbind(n->var.get());
@@ -65,7 +70,7 @@ class Printer {
       case StmtKind::Allocate: {
         auto* n = as<Allocate>(s);
         std::string type = bufferType(*n->buffer);
-        std::string name = bind(n->buffer.get(), n->buffer->name);
+        std::string name = bind(n->buffer.get(), n->buffer->name, Named::Buffer);
         out_ += pad + std::string(scopeName(n->buffer->scope)) + " " + name + ": " + type;
         braces(n->body, depth);
         unbind(n->buffer.get());
@@ -74,7 +79,7 @@ class Printer {
       case StmtKind::LetStmt: {
         auto* n = as<LetStmt>(s);
         std::string value = expr(n->value);
-        std::string name = bind(n->var.get(), n->var->name);
+        std::string name = bind(n->var.get(), n->var->name, Named::Let);
         out_ += pad + "let " + name + " = " + value;
         braces(n->body, depth);
         unbind(n->var.get());
@@ -91,7 +96,7 @@ class Printer {
       std::string& list = i < inputs ? in : outputs;
       std::string type = bufferType(*f.params[i]);
       if (!list.empty()) list += ", ";
-      list += bind(f.params[i].get(), f.params[i]->name) + ": " + type;
+      list += bind(f.params[i].get(), f.params[i]->name, Named::Buffer) + ": " + type;
     }
     out_ = "function " + titleText(f.name) + "(" + in + ") -> (" + outputs + ")";
     braces(f.body, 0);
@@ -99,16 +104,19 @@ class Printer {
   }
 
   std::string computation(const Computation& c) {
-    out_ = "computation " + titleText(c.name) + "(";
+    out_ = "computation " + (nameFree_ ? "kernel" : titleText(c.name)) + "(";
     for (size_t i = 0; i < c.inputs.size(); ++i) {
       std::string type = bufferType(*c.inputs[i]);
       bool known = std::find(c.constants.begin(), c.constants.end(), c.inputs[i]) != c.constants.end();
       out_ += std::string(i ? ", " : "") + (known ? "constant " : "");
-      out_ += bind(c.inputs[i].get(), c.inputs[i]->name) + ": " + type;
+      out_ += bind(c.inputs[i].get(), c.inputs[i]->name, Named::Buffer) + ": " + type;
     }
     out_ += ") -> (";
-    for (size_t i = 0; i < c.outputs.size(); ++i)
-      out_ += (i ? ", " : "") + name(c.outputs[i].get(), c.outputs[i]->name);
+    for (size_t i = 0; i < c.outputs.size(); ++i) {
+      // A stage says the type where it defines the buffer.
+      std::string type = c.stages.empty() ? ": " + bufferType(*c.outputs[i]) : "";
+      out_ += (i ? ", " : "") + name(*c.outputs[i]) + type;
+    }
     out_ += ") {\n";
     for (const Stage& s : c.stages) stage(s);
     if (c.raw) stmt(c.raw, 1);
@@ -122,10 +130,13 @@ class Printer {
   void stage(const Stage& s) {
     std::string type = bufferType(*s.out), axes, reduce;
     for (const Axis& a : s.axes)
-      axes += (axes.empty() ? "" : ", ") + bind(a.var.get(), a.var->name) + " < " + std::to_string(a.extent);
+      axes +=
+          (axes.empty() ? "" : ", ") + bind(a.var.get(), a.var->name, Named::Axis) + " < " + std::to_string(a.extent);
     for (const Axis& a : s.reduce)
-      reduce += (reduce.empty() ? "" : ", ") + bind(a.var.get(), a.var->name) + " < " + std::to_string(a.extent);
-    out_ += "  " + name(s.out.get(), s.out->name) + "[" + axes + "]: " + type + " = ";
+      reduce += (reduce.empty() ? "" : ", ") + bind(a.var.get(), a.var->name, Named::Reduced) + " < " +
+                std::to_string(a.extent);
+    std::string scope = s.out->scope == Scope::Global ? "" : std::string(scopeName(s.out->scope)) + " ";
+    out_ += "  " + scope + name(*s.out) + "[" + axes + "]: " + type + " = ";
     static constexpr std::string_view kNames[] = {"", "sum", "product", "max", "min", "and", "or"};
     std::string body = expr(s.body);
     if (s.combiner != Combiner::None) {
@@ -135,7 +146,7 @@ class Printer {
              body + ")";
     }
     if (s.epilogue) {
-      std::string acc = bind(s.acc.get(), s.acc->name);
+      std::string acc = bind(s.acc.get(), s.acc->name, Named::Accumulator);
       out_ += expr(s.epilogue) + " where " + acc + " = " + body + "\n";
       unbind(s.acc.get());
     } else {
@@ -162,7 +173,7 @@ class Printer {
   }
 
   std::string access(const Buffer& b, const std::vector<Expr>& indices, const Expr& mask) {
-    std::string out = name(&b, b.name) + "[";
+    std::string out = name(b) + "[";
     for (size_t i = 0; i < indices.size(); ++i) out += (i ? ", " : "") + expr(indices[i]);
     if (mask) out += "; " + expr(mask);
     return out + "]";
@@ -182,7 +193,7 @@ class Printer {
       case ExprKind::FloatImm:
         return floatText(e->type.dtype, as<FloatImm>(e)->value);
       case ExprKind::Var:
-        return name(e.get(), as<Var>(e)->name);
+        return name(e.get(), as<Var>(e)->name, Named::Let);
       case ExprKind::Cast:
         return std::string(dtypeName(e->type.dtype)) + list({as<Cast>(e)->value});
       case ExprKind::Binary: {
@@ -215,7 +226,7 @@ class Printer {
       case ExprKind::LetExpr: {
         auto* n = as<LetExpr>(e);
         std::string value = expr(n->value);
-        std::string bound = bind(n->var.get(), n->var->name);
+        std::string bound = bind(n->var.get(), n->var->name, Named::Let);
         std::string out = "(let " + bound + " = " + value + " in " + expr(n->body) + ")";
         unbind(n->var.get());
         return out;
@@ -225,13 +236,21 @@ class Printer {
   }
 
   /// The name of something bound, or of something free, which then keeps it.
-  std::string name(const void* what, const std::string& wanted) {
+  std::string name(const void* what, const std::string& wanted, Named kind) {
     auto it = names_.find(what);
-    return it != names_.end() && !it->second.empty() ? it->second.back() : bind(what, wanted);
+    return it != names_.end() && !it->second.empty() ? it->second.back() : bind(what, wanted, kind);
   }
-  std::string bind(const void* what, const std::string& wanted) {
+  std::string name(const Buffer& b) { return name(&b, b.name, Named::Buffer); }
+  std::string bind(const void* what, const std::string& wanted, Named kind) {
     std::string base = identifierText(wanted), unique = base;
-    for (int n = 1; used_.count(unique); ++n) unique = base + "_" + std::to_string(n);
+    if (nameFree_) {
+      const bool isAcc = kind == Named::Accumulator;
+      base = isAcc ? "acc" : std::string(1, static_cast<char>(kind));
+      unique = isAcc ? base : base + "0";
+      for (int n = 1; used_.count(unique); ++n) unique = base + std::to_string(n);
+    } else {
+      for (int n = 1; used_.count(unique); ++n) unique = base + "_" + std::to_string(n);
+    }
     used_.insert(unique);
     names_[what].push_back(unique);
     return unique;
@@ -242,6 +261,7 @@ class Printer {
     stack.pop_back();
   }
 
+  bool nameFree_;
   std::string out_;
   std::map<const void*, std::vector<std::string>> names_;  // only looked up, never iterated
   std::set<std::string> used_;
@@ -257,5 +277,6 @@ std::string print(const Stmt& s) {
 }
 std::string print(const Function& f) { return Printer().function(f); }
 std::string print(const Computation& c) { return Printer().computation(c); }
+std::string printNameFree(const Computation& c) { return Printer(true).computation(c); }
 
 }  // namespace locution::loop

@@ -152,7 +152,65 @@ class RandomFunctions {
     return f;
   }
 
+  /// Stages of every combiner, scans, epilogues, each reading those before; sometimes raw loops.
+  Computation makeComputation() {
+    Computation c;
+    if (random_.chance(15)) {
+      Function f = make();
+      c.name = f.name;
+      c.inputs.assign(f.params.begin(), f.params.end() - 1);
+      c.outputs = {f.params.back()};
+      c.raw = f.body;
+    } else {
+      c.name = random_.chance(80) ? "kernel" : "a \"strange\" name";
+      for (int64_t i = random_.in(1, 3); i > 0; --i) c.inputs.push_back(newBuffer(Scope::Global, 1));
+      readable_ = c.inputs;
+      for (int64_t i = random_.in(1, 4); i > 0; --i) {
+        c.stages.push_back(stage());
+        readable_.push_back(c.stages.back().out);
+        if (readable_.back()->scope == Scope::Global && (i == 1 || random_.chance(30)))
+          c.outputs.push_back(readable_.back());
+      }
+      if (c.outputs.empty()) return makeComputation();
+      if (random_.chance(30)) std::reverse(c.outputs.begin(), c.outputs.end());
+    }
+    for (const BufferRef& b : c.inputs)
+      if (random_.chance(40)) c.constants.push_back(b);
+    return c;
+  }
+
  private:
+  Stage stage() {
+    Stage s;
+    std::vector<int64_t> dims;
+    for (int64_t i = random_.in(0, 3); i > 0; --i) dims.push_back(random_.in(1, 5));
+    for (int64_t d : dims) s.axes.push_back({newVar({DType::I64, 1}), d});
+    Type type{dtype(), 1};
+    if (random_.chance(70)) {
+      std::vector<Combiner> combiners{Combiner::Sum, Combiner::Product, Combiner::Max, Combiner::Min};
+      if (!isFloat(type.dtype)) combiners.push_back(Combiner::And), combiners.push_back(Combiner::Or);
+      s.combiner = random_.pick(combiners);
+      s.scan = !dims.empty() && random_.chance(30);
+      s.scanExclusive = s.scan && random_.chance(50);
+      s.scanReverse = s.scan && random_.chance(50);
+      if (!s.scan)
+        for (int64_t i = random_.in(0, 2); i > 0; --i) s.reduce.push_back({newVar({DType::I64, 1}), random_.in(1, 4)});
+    }
+    for (const auto* list : {&s.axes, &s.reduce})
+      for (const Axis& a : *list) vars_.push_back(a.var);
+    s.body = expr(type, static_cast<int>(random_.in(0, 3)));
+    vars_.resize(s.axes.size());
+    if (random_.chance(50)) {
+      s.acc = newVar(type);
+      vars_.push_back(s.acc);
+      type.dtype = dtype();
+      s.epilogue = expr(type, static_cast<int>(random_.in(0, 3)));
+    }
+    vars_.clear();
+    s.out = makeBuffer(random_.pick<std::string>({"A", "sum", "tmp.1"}), type, dims,
+                       random_.chance(80) ? Scope::Global : Scope::Stack);
+    return s;
+  }
   DType dtype() {
     return random_.pick<DType>({DType::F32, DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8, DType::I32,
                                 DType::I64, DType::U8, DType::U64, DType::Bool, DType::F8E4M3FN});

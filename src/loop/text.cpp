@@ -55,14 +55,21 @@ std::string typeText(Type type) {
   return std::string(dtypeName(type.dtype)) + (type.lanes == 1 ? "" : "x" + std::to_string(type.lanes));
 }
 
+bool isNonFinite(std::string_view word) {
+  std::string_view kind = word.substr(0, 3);
+  if (kind != "inf" && kind != "nan") return false;
+  return word.size() == 3 || (word[3] == '_' && parseDType(word.substr(4)));
+}
+
 bool isReservedWord(std::string_view word) {
-  static constexpr std::string_view kWords[] = {"for",  "in",        "parallel", "vector",   "unrolled", "if",
-                                                "else", "let",       "stack",    "register", "global",   "function",
-                                                "true", "false",     "inf",      "nan",      "where",    "select",
-                                                "ramp", "broadcast", "min",      "max"};
+  static constexpr std::string_view kWords[] = {"for",  "in",    "parallel",    "vector",   "unrolled",  "if",
+                                                "else", "let",   "stack",       "register", "global",    "function",
+                                                "true", "false", "where",       "select",   "ramp",      "broadcast",
+                                                "min",  "max",   "computation", "constant", "exclusive", "reverse",
+                                                "scan", "sum",   "product",     "and",      "or"};
   for (std::string_view w : kWords)
     if (w == word) return true;
-  return word.substr(0, 7) == "reduce_" || findIntrinsic(word) || parseDType(word);
+  return word.substr(0, 7) == "reduce_" || isNonFinite(word) || findIntrinsic(word) || parseDType(word);
 }
 
 std::string identifierText(const std::string& name) {

@@ -14,6 +14,8 @@ int precedenceOf(BinaryOp op);
 std::string_view reduceName(BinaryOp op);
 /// "float32", "float32x16"
 std::string typeText(Type type);
+/// "inf", "nan_float16"
+bool isNonFinite(std::string_view word);
 bool isReservedWord(std::string_view word);
 /// A name made an identifier that is no reserved word.
 std::string identifierText(const std::string& name);

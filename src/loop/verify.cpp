@@ -1,8 +1,10 @@
-// Checks that a Function is well formed: types, lanes, masks, index counts, what is defined where, and the rules of loop kinds.
+// Checks that a Function or a Computation is well formed: types, lanes, masks, index counts, what is defined where, and the rules of
+// loop kinds.
 #include <algorithm>
 #include <unordered_set>
 
 #include "loop/build.h"
+#include "loop/computation_text.h"
 #include "loop/passes.h"
 #include "loop/scalar.h"
 #include "support/strings.h"
@@ -12,32 +14,96 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Function& f) : f_(f) {}
+  explicit Verifier(std::string title) : title_(std::move(title)) {}
 
-  Status run() {
-    if (f_.outputCount > f_.params.size()) return fail("more outputs than parameters");
-    if (!f_.body) return fail("no body");
-    for (size_t i = 0; i < f_.params.size(); ++i) {
-      const Buffer& b = *f_.params[i];
-      if (b.scope != Scope::Global || b.element.lanes != 1)
-        return fail("parameter " + b.name + " must be global, of scalars");
-      if (!buffers_.insert(&b).second) return fail("parameter " + b.name + " occurs twice");
-      if (i < f_.params.size() - f_.outputCount) readOnly_.insert(&b);
-      LOCUTION_RETURN_IF_ERROR(dims(b));
+  Status run(const Function& f) {
+    if (f.outputCount > f.params.size()) return fail("more outputs than parameters");
+    if (!f.body) return fail("no body");
+    const size_t inputs = f.params.size() - f.outputCount;
+    for (size_t i = 0; i < f.params.size(); ++i) {
+      LOCUTION_RETURN_IF_ERROR(param(*f.params[i]));
+      if (i < inputs) readOnly_.insert(f.params[i].get());
     }
-    auto* outer = as<For>(f_.body);
+    auto* outer = as<For>(f.body);
     int64_t extent = 1;
-    if (outer && outer->loop == LoopKind::Parallel && !isConstInt(outer->extent, &extent)) extent = f_.parallelExtent;
-    if (f_.parallelExtent != extent && outer && outer->loop == LoopKind::Parallel)
-      return fail("parallelExtent is " + std::to_string(f_.parallelExtent) + " but the outer loop runs " +
+    if (outer && outer->loop == LoopKind::Parallel && !isConstInt(outer->extent, &extent)) extent = f.parallelExtent;
+    if (f.parallelExtent != extent && outer && outer->loop == LoopKind::Parallel)
+      return fail("parallelExtent is " + std::to_string(f.parallelExtent) + " but the outer loop runs " +
                   std::to_string(extent));
-    if (f_.parallelExtent != 1 && !(outer && outer->loop == LoopKind::Parallel))
+    if (f.parallelExtent != 1 && !(outer && outer->loop == LoopKind::Parallel))
       return fail("parallelExtent without a parallel loop");
-    return stmt(f_.body, true, false);
+    return stmt(f.body, true, false);
+  }
+
+  Status run(const Computation& c) {
+    std::unordered_set<const Buffer*> outputs;
+    for (const BufferRef& b : c.inputs) LOCUTION_RETURN_IF_ERROR(param(*b));
+    for (const BufferRef& b : c.constants)
+      if (std::find(c.inputs.begin(), c.inputs.end(), b) == c.inputs.end())
+        return fail("constant " + b->name + " is no input");
+    for (const BufferRef& b : c.outputs) {
+      if (b->scope != Scope::Global) return fail("output " + b->name + " must be global");
+      if (buffers_.count(b.get()) || !outputs.insert(b.get()).second)
+        return fail("parameter " + b->name + " occurs twice");
+    }
+    for (const Stage& s : c.stages) {
+      LOCUTION_RETURN_IF_ERROR(stage(s));
+      outputs.erase(s.out.get());
+    }
+    return outputs.empty() ? Status::ok() : fail("no stage writes output " + (*outputs.begin())->name);
   }
 
  private:
-  Status fail(const std::string& what) { return Status::error("function " + f_.name + ": " + what); }
+  Status param(const Buffer& b) {
+    if (b.scope != Scope::Global || b.element.lanes != 1)
+      return fail("parameter " + b.name + " must be global, of scalars");
+    if (!buffers_.insert(&b).second) return fail("parameter " + b.name + " occurs twice");
+    return dims(b);
+  }
+
+  Status stage(const Stage& s) {
+    if (!s.out || !s.body) return fail("a stage without buffer or value");
+    const Buffer& out = *s.out;
+    const std::string where = "stage " + out.name;
+    if (out.element.lanes != 1) return fail(where + " is of vectors");
+    if (s.axes.size() != out.dims.size()) return fail(where + " has another number of axes than of dims");
+    int64_t points = 1;
+    auto define = [&](const Axis& a) {
+      if (!a.var || a.var->type != Type{DType::I64, 1}) return fail(where + " has an axis that is not int64");
+      if (a.extent < 0 || __builtin_mul_overflow(points, std::max<int64_t>(a.extent, 1), &points))
+        return fail(where + " has impossible extents");
+      return vars_.insert(a.var.get()).second ? Status::ok() : fail(where + " has axis " + a.var->name + " twice");
+    };
+    for (size_t i = 0; i < s.axes.size(); ++i) {
+      int64_t dim = 0;
+      if (!isConstInt(out.dims[i], &dim) || dim != s.axes[i].extent)
+        return fail("axis " + s.axes[i].var->name + " of " + where + " differs from the dim");
+      LOCUTION_RETURN_IF_ERROR(define(s.axes[i]));
+    }
+    for (const Axis& a : s.reduce) LOCUTION_RETURN_IF_ERROR(define(a));
+    LOCUTION_RETURN_IF_ERROR(expr(s.body));
+    const Type value = s.body->type;
+    if (value.lanes != 1) return fail(where + " computes vectors");
+    if (s.combiner == Combiner::None && (s.scan || !s.reduce.empty())) return fail(where + " combines nothing");
+    if (s.scan && (s.axes.empty() || !s.reduce.empty()))
+      return fail(where + " has no axis to scan, or reduces as well");
+    if ((s.combiner == Combiner::And || s.combiner == Combiner::Or) && isFloat(value.dtype))
+      return fail(where + " combines the bits of floats");
+    for (const Axis& a : s.reduce) vars_.erase(a.var.get());
+    Type result = value;
+    if (s.epilogue) {
+      if (!s.acc || s.acc->type != value) return fail(where + " has an accumulator of another type");
+      seen_.clear();
+      LOCUTION_RETURN_IF_ERROR(binding(s.acc.get(), [&] { return expr(s.epilogue); }));
+      result = s.epilogue->type;
+    }
+    vars_.clear();
+    seen_.clear();
+    if (result != out.element) return fail(where + " is of another type than its value");
+    return buffers_.insert(&out).second ? dims(out) : fail(where + " is defined twice");
+  }
+
+  Status fail(const std::string& what) { return Status::error(title_ + ": " + what); }
   Status fail(const std::string& what, const Expr& e) { return fail(what + " in " + print(e)); }
 
   Status dims(const Buffer& b) {
@@ -257,7 +323,7 @@ class Verifier {
     return fail("unknown statement");
   }
 
-  const Function& f_;
+  std::string title_;
   std::unordered_set<const Buffer*> buffers_, readOnly_;
   std::unordered_set<const Var*> vars_;
   std::unordered_set<const ExprNode*> seen_;
@@ -265,6 +331,13 @@ class Verifier {
 
 }  // namespace
 
-Status verify(const Function& f) { return Verifier(f).run(); }
+Status verify(const Function& f) { return Verifier("function " + f.name).run(f); }
+
+Status verify(const Computation& c) {
+  Verifier verifier("computation " + c.name);
+  if (!c.raw) return verifier.run(c);
+  if (!c.stages.empty()) return Status::error("computation " + c.name + ": both stages and raw loops");
+  return verifier.run(naiveLoops(c));
+}
 
 }  // namespace locution::loop
