@@ -147,4 +147,13 @@ Status computeConv(ComputeContext& c) {
   return computeConvolution(c, op);
 }
 
+bool movesWindowOfThree(const graph::Node& node, const std::vector<int64_t>& weights) {
+  if (weights.size() < 3 || node.intAttr("group", 1) != 1) return false;
+  for (const char* key : {"strides", "dilations"})
+    for (int64_t n : node.intsAttr(key))
+      if (n != 1) return false;
+  return std::all_of(weights.begin() + 2, weights.end(), [](int64_t n) { return n == 1 || n == 3; }) &&
+         std::any_of(weights.begin() + 2, weights.end(), [](int64_t n) { return n == 3; });
+}
+
 }  // namespace locution::ops

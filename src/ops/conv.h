@@ -22,4 +22,7 @@ Status inferConvolution(InferContext& c, size_t x, size_t w, int64_t bias, DType
 /// out[n, oc, o] = finish(sum over ic, k of x[n, g * icg + ic, o * s + k * d] * w[oc, ic, k]), from a padded copy of x when pads need one.
 Status computeConvolution(ComputeContext& c, const ConvOperands& operands);
 
+/// A convolution in one group whose window, of three in some dims and of one in others, moves by one: what minimal filtering may take.
+bool movesWindowOfThree(const graph::Node& node, const std::vector<int64_t>& weights);
+
 }  // namespace locution::ops

@@ -83,16 +83,10 @@ int64_t bitsOfSums(const ComputeContext& c) {
   const Tensor* w = c.constant(1);
   const DType x = c.input(0).dtype;
   const graph::Node& node = c.node();
-  if (!w || !isByte(w->dtype()) || !isByte(x) || w->rank() < 3 || w->elements() == 0 || node.intAttr("group", 1) != 1 ||
+  if (!w || !isByte(w->dtype()) || !isByte(x) || w->elements() == 0 || !movesWindowOfThree(node, w->dims()) ||
       c.hasInput(3) || (c.hasInput(2) && node.intAttr("centred", 1) != 0))
     return kUnknown;
-  for (const char* key : {"strides", "dilations"})
-    for (int64_t n : node.intsAttr(key))
-      if (n != 1) return kUnknown;
   const std::vector<int64_t>& dims = w->dims();
-  if (!std::all_of(dims.begin() + 2, dims.end(), [](int64_t n) { return n == 1 || n == 3; }) ||
-      std::none_of(dims.begin() + 2, dims.end(), [](int64_t n) { return n == 3; }))
-    return kUnknown;
   const int64_t low = x == DType::U8 ? 0 : -128, high = low + 255, each = w->elements() / dims[0];
   auto largestOf = [&](const auto* values) {
     int64_t largest = 0;

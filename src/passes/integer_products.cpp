@@ -11,6 +11,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ops/conv.h"
 #include "passes/all_passes.h"
 #include "passes/rewrite.h"
 
@@ -26,6 +27,9 @@ bool isByte(DType type) { return type == DType::I8 || type == DType::U8; }
 struct Weights {
   Tensor values;
   std::vector<int64_t> sums;  ///< of each output channel
+  /// Where they don't fit bytes: bytes that do, and what each output channel's are less than the weights.
+  Tensor bytes;
+  std::vector<int64_t> missing, byteSums;
 };
 
 class IntegerProducts {
@@ -87,6 +91,16 @@ class IntegerProducts {
     const DType type = low >= -128 && high <= 127 ? DType::I8 : low >= 0 ? DType::U8 : DType::I16;
     out.values = Tensor(type, w.dims());
     for (int64_t i = 0; i < w.elements(); ++i) out.values.setElementInt(i, values[static_cast<size_t>(i)]);
+    if (type == DType::I16 && isByte(w.dtype())) {
+      const int64_t middle = w.dtype() == DType::U8 ? 128 : 0;
+      out.bytes = Tensor(DType::I8, w.dims());
+      for (int64_t i = 0; i < w.elements(); ++i) out.bytes.setElementInt(i, w.elementAsInt(i) - middle);
+      const int64_t each = channels > 0 ? w.elements() / channels : 0;
+      for (size_t c = 0; c < zeros.size(); ++c) {
+        out.missing.push_back(middle - static_cast<int64_t>(zeros[c]));
+        out.byteSums.push_back(out.sums[c] - each * out.missing[c]);
+      }
+    }
     return out;
   }
 
@@ -99,18 +113,65 @@ class IntegerProducts {
     return patch_.addConstant(stem, std::move(t));
   }
 
+  // The sums of x - zero over all channels of each window, as int32 with one channel: weights that don't fit bytes are bytes and a
+  // constant of the output channel, so that a convolution that minimal filtering may take stays one of bytes. Invalid: of no use.
+  ValueId windowSums(NodeId id, ValueId x, ValueId zero, const Weights& weights, const ValueType& out) {
+    const Node node = graph_.node(id);
+    const Ints& dims = weights.values.dims();
+    const int64_t rank = rankOf(graph_, x), taps = dims.size() < 3 ? 0 : weights.values.elements() / dims[0];
+    // Every sum is a float32.
+    constexpr int64_t kMostTerms = (1 << 24) / 255;
+    if (weights.missing.empty() || rank < 3 || rank != static_cast<int64_t>(dims.size()) || taps > kMostTerms ||
+        !ops::movesWindowOfThree(node, dims) || out.shape.rank() != rank)
+      return {};
+    ValueType data = graph_.type(x);
+    data.dtype = DType::F32;
+    const Attrs toFloat{{"to", std::string("float32")}}, toInt{{"to", std::string("int32")}};
+    ValueId v = emitBefore(patch_, id, id, "Cast", {x}, toFloat, data);
+    if (zero.isValid()) {
+      ValueType scalar = graph_.type(zero);
+      scalar.dtype = DType::F32;
+      v = emitBefore(patch_, id, id, "Sub", {v, emitBefore(patch_, id, id, "Cast", {zero}, toFloat, scalar)}, {}, data);
+    }
+    data.shape[1] = 1;
+    v = emitBefore(patch_, id, id, "ReduceSum", {v, addInts(patch_, "axes", {1})}, {{"keepdims", int64_t{1}}}, data);
+    Ints window = dims;
+    window[0] = window[1] = 1;
+    Tensor ones(DType::F32, window);
+    for (int64_t i = 0; i < ones.elements(); ++i) ones.setElement(i, 1);
+    ValueType sums = out;
+    sums.dtype = DType::F32;
+    sums.shape[1] = 1;
+    Attrs attrs = node.attrs;
+    attrs.erase("centred");
+    v = emitBefore(patch_, id, id, "Conv", {v, patch_.addConstant("ones", std::move(ones))}, attrs, sums);
+    sums.dtype = DType::I32;
+    return emitBefore(patch_, id, id, "Cast", {v}, toInt, sums);
+  }
+
   /// sum of x * w less what x's zero point adds to it, as int32, before `id`. `after`: dims of the output behind its channels.
   ValueId product(NodeId id, ValueId x, ValueId zero, Weights weights, Attrs attrs, int64_t after, ValueType type) {
     const bool isConv = graph_.node(id).op.find("Conv") != std::string::npos;
     const std::string stem = graph_.value(graph_.node(id).outputs[0]).name + ".weights";
     std::optional<double> known = zero.isValid() ? splatOf(graph_, zero) : std::optional<double>(0);
     type.dtype = DType::I32;
+    const ValueId windows = isConv ? windowSums(id, x, zero, weights, type) : ValueId{};
+    if (windows.isValid()) {
+      weights.values = std::move(weights.bytes);
+      weights.sums = std::move(weights.byteSums);
+    }
     std::vector<ValueId> inputs{x, patch_.addConstant(stem, std::move(weights.values))};
     if (isConv && known != 0) {
       inputs.push_back(zero);
       attrs.insert_or_assign("centred", int64_t{0});
     }
     ValueId sum = emitBefore(patch_, id, id, isConv ? "ConvInteger" : "MatMulInteger", inputs, attrs, type);
+    if (windows.isValid()) {
+      const std::vector<double> missing(weights.missing.begin(), weights.missing.end());
+      const ValueId factor = channelConstant(stem + ".missing", DType::I32, missing, after);
+      const ValueId more = emitBefore(patch_, id, id, "Mul", {windows, factor}, {}, type);
+      sum = emitBefore(patch_, id, id, "Add", {sum, more}, {}, type);
+    }
     if (known == 0) return sum;
     std::vector<double> negative;
     for (int64_t s : weights.sums) negative.push_back(static_cast<double>(-s));

@@ -7,6 +7,7 @@
 // and one of groups has vectors of channels.
 #include <algorithm>
 
+#include "ops/conv.h"
 #include "passes/all_passes.h"
 #include "passes/rewrite.h"
 
@@ -56,15 +57,9 @@ class WidenBytes {
     return node.op == "MatMulInteger" || (node.intAttr("group", 1) == 1 && !mayBeTransformed(node));
   }
 
-  // Windows of three that move by one.
   bool mayBeTransformed(const Node& node) const {
-    const std::optional<Ints> weights = staticExtents(graph_, node.input(1));
-    if (!weights || weights->size() < 3) return false;
-    for (const char* key : {"strides", "dilations"})
-      for (int64_t n : node.intsAttr(key))
-        if (n != 1) return false;
-    return std::any_of(weights->begin() + 2, weights->end(), [](int64_t n) { return n == 3; }) &&
-           std::all_of(weights->begin() + 2, weights->end(), [](int64_t n) { return n == 3 || n == 1; });
+    const Tensor* weights = graph_.constant(node.input(1));
+    return weights && isByte(weights->dtype()) && ops::movesWindowOfThree(node, weights->dims());
   }
 
   ValueId widened(ValueId zero) {

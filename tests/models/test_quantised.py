@@ -63,14 +63,15 @@ def test_convolution(binary, tmp_path, layer, x_type, w_type):
     rng = np.random.default_rng(len(name) + len(x_type) + 3 * len(w_type))
     x = random_bytes(rng, x_type, (1, channels, SIZE, SIZE))
     w = random_bytes(rng, w_type, (outputs, channels // group, kernel, kernel))
-    zx, zw = (121, 128) if x_type == "uint8" else (-9, 128)
-    zw = zw if w_type == "uint8" else 0
+    zx = 121 if x_type == "uint8" else -9
+    # Of some channels the weights less their zero points are no bytes.
+    zw = 128 + np.arange(outputs) % 23 - 11 if w_type == "uint8" else np.zeros(outputs, int)
     scale_w = rng.uniform(0.001, 0.004, outputs).astype(np.float32)
     bias = rng.standard_normal(outputs).astype(np.float32)
-    real_x, real_w = (x.astype(np.float64) - zx) * np.float32(0.02), (w.astype(np.float64) - zw) * scale_w[:, None, None, None]
+    real_x, real_w = (x.astype(np.float64) - zx) * np.float32(0.02), (w.astype(np.float64) - zw[:, None, None, None]) * scale_w[:, None, None, None]
     exact = convolve(real_x[0], real_w, group, pads, stride) + bias[:, None, None]
     scale_y = np.float32(np.abs(exact).max() / 100)
-    constants = dict(w=w, sx=np.float32(0.02), zx=np.array(zx, x_type), sw=scale_w, zw=np.full(outputs, zw, w_type), bias=bias,
+    constants = dict(w=w, sx=np.float32(0.02), zx=np.array(zx, x_type), sw=scale_w, zw=zw.astype(w_type), bias=bias,
                      sy=scale_y, zy=np.array(3, x_type))
     nodes = [helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["dx"]),
              helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["dw"], axis=0),
@@ -126,16 +127,16 @@ def test_matrices(binary, tmp_path, op):
     np.testing.assert_allclose(run(binary, path, tmp_path, x=x), exact, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("pads", [0, 1])
-def test_dynamic_zero_point(binary, tmp_path, pads):
+@pytest.mark.parametrize("pads,zw", [(0, 128), (1, 128), (0, 90), (1, 255)])
+def test_dynamic_zero_point(binary, tmp_path, pads, zw):
     """ConvInteger with a zero point that is only known at run time: exact."""
     rng = np.random.default_rng(3)
     x, w = random_bytes(rng, "uint8", (1, 12, SIZE, SIZE)), random_bytes(rng, "uint8", (20, 12, 3, 3))
     nodes = [helper.make_node("ConvInteger", ["x", "w", "zx", "zw"], ["y"], kernel_shape=[3, 3], pads=[pads] * 4)]
     path = tmp_path / "c.onnx"
     save(path, nodes, [helper.make_tensor_value_info("x", TensorProto.UINT8, x.shape), helper.make_tensor_value_info("zx", TensorProto.UINT8, [])],
-         [helper.make_tensor_value_info("y", TensorProto.INT32, None)], dict(w=w, zw=np.array(128, "uint8")))
-    exact = convolve(x[0].astype(np.float64) - 77, w.astype(np.float64) - 128, 1, pads, 1)
+         [helper.make_tensor_value_info("y", TensorProto.INT32, None)], dict(w=w, zw=np.array(zw, "uint8")))
+    exact = convolve(x[0].astype(np.float64) - 77, w.astype(np.float64) - zw, 1, pads, 1)
     np.testing.assert_array_equal(run(binary, path, tmp_path, x=x, zx=np.array(77, "uint8"))[0], exact.astype(np.int32))
 
 
