@@ -1,10 +1,13 @@
 #include "tune/batch.h"
 
 #include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "loop/build.h"
@@ -16,12 +19,18 @@
 namespace locution::tune {
 namespace {
 
-constexpr size_t kGroup = 4;  // candidates between two runs of the incumbent
-constexpr int kLeastSamples = 3;
+constexpr size_t kGroup = 6;                                            // candidates between two runs of the incumbent
 constexpr double kHopeless = 1.5;                                       // times what is slow
+constexpr double kSoon = 100e-6;                                        // seconds: interruptions are as long
 constexpr int kRetries = 3;                                             // of a sample that lost the processor
-constexpr double kNearBest = 1.05;                                      // of the best ratio: worth a second look
 constexpr size_t kHugeConstant = 2u << 20, kHugeActivation = 8u << 20;  // as the runtime places them
+
+// Who gets more samples: those within that share of the best, so that they have taken `share` of MeasureOptions::secondsEach together.
+struct Round {
+  double within, share;
+  int least;
+};
+constexpr Round kRounds[] = {{INFINITY, 0.25, 2}, {1.15, 0.5, 4}, {1.05, 1, 6}};
 
 // Code in place, with the buffers it is called on.
 struct Loaded {
@@ -52,10 +61,16 @@ void runPiece(void* state, int64_t begin, int64_t end) {
   if (int code = piece->code->entry(&piece->args, begin, end); code != 0) piece->failure.store(code);
 }
 
-int64_t lostProcessor() {
+int64_t switchesOf(int who) {
   rusage u{};
-  getrusage(RUSAGE_SELF, &u);
+  getrusage(who, &u);
   return u.ru_nivcsw;
+}
+
+int64_t threadNs() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
 }
 
 size_t bytesOf(const loop::Buffer& b) {
@@ -70,56 +85,62 @@ class Batch {
       : s_(subject), block_(block), threads_(subject.options.threads), entrants_(block->slots() + 1) {}
 
   void run(const std::vector<schedule::Plan>& plans, Task task, int jobs) {
-    if (task != Task::CheckIncumbent) compileAll(plans, jobs);
     pool_ = runtime::ThreadPool::create(threads_);
     for (const loop::BufferRef& b : s_.kernel.outputs) {
       outputs_.emplace_back(bytesOf(*b), Region::Sharing::Own, bytesOf(*b) >= kHugeActivation);
       outputTensors_.push_back(viewOf(outputs_.back(), *b));
     }
-    if (task == Task::CheckIncumbent) {
+    if (s_.incumbent) {
       entrants_.back() = std::make_unique<Entrant>();
       entrants_.back()->candidate = *s_.incumbent;
-      prepare(entrants_.size() - 1);
+      prepare(*entrants_.back());
+    }
+    if (task == Task::CheckIncumbent) {
       if (check(entrants_.size() - 1)) finishIncumbent();
       return;
     }
-    if (task == Task::Measure) return timeAll();
-    for (size_t i = 0; i + 1 < entrants_.size(); ++i) {
-      if (!isOpen(i)) continue;
-      prepare(i);
-      if (check(i)) block_->slot(i).done.store(1, std::memory_order_release);
-      entrants_[i].reset();
-    }
+    for (size_t i = 0; i < plans.size(); ++i)
+      if (block_->slot(i).done.load() == 0) todo_.push_back(i);
+    std::vector<std::thread> makers;
+    for (int t = 1; t < std::min<int>(jobs, static_cast<int>(todo_.size())); ++t)
+      makers.emplace_back([this, &plans, t] { makeAll(plans, t); });
+    makeAll(plans, 0);
+    for (std::thread& t : makers) t.join();
+    if (task == Task::Measure)
+      timeAll();
+    else
+      checkAll();
   }
 
  private:
   bool isOpen(size_t i) const { return entrants_[i] != nullptr; }
 
-  void compileAll(const std::vector<schedule::Plan>& plans, int jobs) {
-    std::vector<size_t> todo;
-    for (size_t i = 0; i < plans.size(); ++i)
-      if (block_->slot(i).done.load() == 0) todo.push_back(i);
-    std::atomic<size_t> next = 0;
-    auto work = [&](int lane) {
-      for (size_t k = next++; k < todo.size(); k = next++) {
-        const size_t i = todo[k];
-        block_->lane(lane).begin(Lane::Compiling, static_cast<int32_t>(i));
-        auto made = std::make_unique<Entrant>();
-        made->candidate = compileCandidate(s_.kernel, plans[i], *s_.compiler, *s_.packer);
-        block_->lane(lane).end();
-        Slot& slot = block_->slot(i);
-        slot.codeHash = made->candidate.codeHash;
-        slot.compileMs = made->candidate.compileMs;
-        if (made->candidate.illegal.empty())
-          entrants_[i] = std::move(made);
-        else
-          slot.fail(Outcome::Illegal, made->candidate.illegal);
-      }
-    };
-    std::vector<std::thread> pool;
-    for (int t = 1; t < std::min<int>(jobs, static_cast<int>(todo.size())); ++t) pool.emplace_back(work, t);
-    work(0);
-    for (std::thread& t : pool) t.join();
+  /// Compiles and packs constants of what no other thread has begun with.
+  void makeAll(const std::vector<schedule::Plan>& plans, int lane) {
+    for (size_t k = next_++; k < todo_.size(); k = next_++) {
+      const size_t i = todo_[k];
+      block_->lane(lane).begin(Lane::Compiling, static_cast<int32_t>(i));
+      auto made = std::make_unique<Entrant>();
+      made->candidate = compileCandidate(s_.kernel, plans[i], *s_.compiler, *s_.packer, s_.packingCode.get());
+      const bool isLegal = made->candidate.illegal.empty();
+      if (isLegal) prepare(*made);
+      block_->lane(lane).end();
+      Slot& slot = block_->slot(i);
+      slot.codeHash = made->candidate.codeHash;
+      slot.compileMs = made->candidate.compileMs;
+      if (isLegal)
+        entrants_[i] = std::move(made);
+      else
+        slot.fail(Outcome::Illegal, made->candidate.illegal);
+    }
+  }
+
+  void checkAll() {
+    for (size_t i = 0; i + 1 < entrants_.size(); ++i) {
+      if (!isOpen(i)) continue;
+      if (check(i)) block_->slot(i).done.store(1, std::memory_order_release);
+      entrants_[i].reset();
+    }
   }
 
   Loaded load(const Code& code, const std::vector<std::byte*>& numbered) const {
@@ -135,54 +156,55 @@ class Batch {
   }
 
   // Its code in memory and its constants packed; equal ones are packed once.
-  void prepare(size_t i) {
-    Entrant& e = *entrants_[i];
-    block_->lane(0).begin(Lane::Running, static_cast<int32_t>(i));
+  void prepare(Entrant& e) {
+    const size_t params = s_.inputs.size() + outputs_.size();
     std::vector<std::byte*> numbered;
+    std::vector<const Region*> constants;
     for (const Region& r : s_.inputs) numbered.push_back(r.data());
     for (const Region& r : outputs_) numbered.push_back(r.data());
+    e.activations.reserve(e.candidate.packs.size());
     for (const Packing& p : e.candidate.packs) {
       const size_t bytes = bytesOf(*p.computation.outputs[0]);
-      if (p.isConstant) {
-        const Region* packed = packedConstant(p, bytes);
-        numbered.push_back(packed->data());
-      } else {
-        e.activations.emplace_back(bytes, Region::Sharing::Own, bytes >= kHugeActivation);
-        numbered.push_back(e.activations.back().data());
+      if (!p.isConstant) e.activations.emplace_back(bytes, Region::Sharing::Own, bytes >= kHugeActivation);
+      constants.push_back(p.isConstant ? &packedConstant(p, bytes) : nullptr);
+      numbered.push_back((p.isConstant ? *constants.back() : e.activations.back()).data());
+    }
+    auto note = [&](size_t b) {
+      if (b >= params) {
+        if (const Region* r = constants[b - params]) e.cold.emplace_back(r->data(), r->size());
+      } else if (b < s_.inputs.size()) {
+        const auto& known = s_.kernel.constants;
+        const bool isConstant = std::find(known.begin(), known.end(), s_.kernel.inputs[b]) != known.end();
+        (isConstant ? e.cold : e.warm).emplace_back(s_.inputs[b].data(), s_.inputs[b].size());
       }
+    };
+    for (const Packing& p : e.candidate.packs) {
+      if (p.isConstant) continue;
+      e.parts.push_back(load(p.code, numbered));
+      note(p.source);
     }
-    for (const Packing& p : e.candidate.packs)
-      if (!p.isConstant) e.parts.push_back(load(p.code, numbered));
     e.parts.push_back(load(e.candidate.kernel, numbered));
-    for (size_t b : e.candidate.kernel.buffers) noteOperand(e, b);
-    for (const Packing& p : e.candidate.packs)
-      if (!p.isConstant) noteOperand(e, p.source);
-    block_->lane(0).end();
+    for (size_t b : e.candidate.kernel.buffers) note(b);
   }
-  const Region* packedConstant(const Packing& p, size_t bytes) {
+
+  struct Packed {
+    std::once_flag once;
+    Region region;
+  };
+  const Region& packedConstant(const Packing& p, size_t bytes) {
     auto known = s_.packed.find(p.key);
-    if (known != s_.packed.end()) return &known->second;
-    auto [it, added] = packed_.try_emplace(p.key);
-    if (added) {
-      it->second = Region(bytes, Region::Sharing::Own, bytes >= kHugeConstant);
-      packConstant(p, s_, it->second);
-      it->second.protect();
+    if (known != s_.packed.end()) return known->second;
+    Packed* packed = nullptr;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      packed = &packed_[p.key];
     }
-    return &it->second;
-  }
-  void noteOperand(Entrant& e, size_t b) const {
-    const size_t inputs = s_.inputs.size(), params = inputs + outputs_.size();
-    if (b >= params) {
-      const Packing& p = e.candidate.packs[b - params];
-      if (!p.isConstant) return;
-      auto known = s_.packed.find(p.key);
-      const Region& r = known != s_.packed.end() ? known->second : packed_.at(p.key);
-      e.cold.emplace_back(r.data(), r.size());
-    } else if (b < inputs) {
-      const auto& constants = s_.kernel.constants;
-      const bool isConstant = std::find(constants.begin(), constants.end(), s_.kernel.inputs[b]) != constants.end();
-      (isConstant ? e.cold : e.warm).emplace_back(s_.inputs[b].data(), s_.inputs[b].size());
-    }
+    std::call_once(packed->once, [&] {
+      packed->region = Region(bytes, Region::Sharing::Own, bytes >= kHugeConstant);
+      packConstant(p, s_, packed->region);
+      packed->region.protect();
+    });
+    return packed->region;
   }
 
   bool runPart(const Loaded& part, int64_t begin, int64_t end) {
@@ -279,22 +301,25 @@ class Batch {
       body(&work, 0, 1);
   }
 
-  /// Seconds of one run. One that lost the processor meanwhile is made again.
-  double sample(size_t i) {
+  // Of the threads that run kernels.
+  int64_t switches() const { return switchesOf(threads_ > 1 ? RUSAGE_SELF : RUSAGE_THREAD); }
+
+  /// Seconds of one run. One that lost the processor meanwhile is made again, unless it has used up `hopeless` seconds of processor time.
+  double sample(size_t i, double hopeless = INFINITY) {
     Entrant& e = *entrants_[i];
     double seconds = 0;
     for (int attempt = 0; attempt <= kRetries; ++attempt) {
       block_->lane(0).begin(Lane::Running, static_cast<int32_t>(i));
       const int64_t begin = nowNs();
       setCaches(e);
-      const int64_t lost = lostProcessor();
+      const int64_t lost = switches(), used = threadNs();
       const int64_t from = nowNs();
       fine_ = runOnce(e);
       const int64_t to = nowNs();
       seconds = static_cast<double>(to - from) * 1e-9;
       e.cost = static_cast<double>(to - begin) * 1e-9;
       block_->lane(0).end();
-      if (lostProcessor() == lost) break;
+      if (static_cast<double>(threadNs() - used) * 1e-9 > hopeless || switches() == lost) break;
     }
     e.best = std::min(e.best, seconds);
     return seconds;
@@ -306,11 +331,10 @@ class Batch {
     ++slot.count;
   }
 
+  // All is compiled before the first run: a compilation on another core, which it shares memory and caches with, makes times a tenth
+  // longer and three times as uncertain.
   void timeAll() {
     const size_t incumbent = entrants_.size() - 1;
-    entrants_[incumbent] = std::make_unique<Entrant>();
-    entrants_[incumbent]->candidate = *s_.incumbent;
-    prepare(incumbent);
     poison(*entrants_[incumbent]);
     pool_->beginRun();
     sample(incumbent);
@@ -320,22 +344,37 @@ class Batch {
       if (!isOpen(i)) continue;
       if (k++ % kGroup == 0) beside = sample(incumbent);
       block_->slot(i).count = 0;
-      prepare(i);
       if (probe(i, entrants_[incumbent]->best, beside))
         racing.push_back(i);
       else
         entrants_[i].reset();
     }
-    race(racing, incumbent);
-    double best = INFINITY;
-    for (size_t i : racing) best = std::min(best, entrants_[i]->best);
-    std::vector<size_t> near;
-    for (size_t i : racing)
-      if (entrants_[i]->best <= kNearBest * best) near.push_back(i);
-    for (size_t i : near) entrants_[i]->wanted = std::min(2 * entrants_[i]->wanted, kMaxSamples);
-    race(near, incumbent);
+    finals(racing, incumbent);
     pool_->endRun();
-    for (size_t i : racing) block_->slot(i).done.store(1, std::memory_order_release);
+  }
+
+  // The probe was everybody's first sample. The nearer to the best, the more.
+  void finals(std::vector<size_t> racing, size_t incumbent) {
+    const std::vector<size_t> all = racing;
+    for (const Round& round : kRounds) {
+      double best = INFINITY;
+      for (size_t i : racing) best = std::min(best, fastest(i));
+      std::vector<size_t> near;
+      for (size_t i : racing) {
+        if (fastest(i) > round.within * best) continue;
+        Entrant& e = *entrants_[i];
+        e.wanted =
+            std::clamp(static_cast<int>(round.share * s_.options.secondsEach / e.cost), round.least, kMaxSamples);
+        near.push_back(i);
+      }
+      racing = std::move(near);
+      race(racing, incumbent);
+    }
+    for (size_t i : all) block_->slot(i).done.store(1, std::memory_order_release);
+  }
+  double fastest(size_t i) const {
+    const Slot& slot = block_->slot(i);
+    return *std::min_element(slot.samples, slot.samples + slot.count);
   }
 
   // The first run, which is checked. Whether the candidate stays in the race; one that is far slower than the incumbent has its only
@@ -343,23 +382,25 @@ class Batch {
   bool probe(size_t i, double incumbent, double beside) {
     Entrant& e = *entrants_[i];
     poison(e);
-    double seconds = sample(i);
+    const double limit = s_.options.abandonRatio * incumbent, hopeless = kHopeless * limit;
+    double seconds = sample(i, hopeless);
     if (!judge(i, fine_)) return false;
-    const double limit = s_.options.abandonRatio * incumbent;
-    // The code was never run before: what is not hopeless gets a second chance.
-    if (seconds > limit && seconds < kHopeless * limit) seconds = sample(i);
-    if (seconds > limit) {
-      record(i, e.best, beside);
-      block_->slot(i).abandoned = true;
-      block_->slot(i).done.store(1, std::memory_order_release);
-      return false;
+    // The code was never run before: what is not hopeless gets a second chance, and more of them where a run is soon over.
+    double spent = 0;
+    for (int k = 0; seconds > limit && (k == 0 ? seconds < hopeless || seconds < kSoon : spent < kSoon); ++k) {
+      const double again = sample(i, hopeless);
+      spent += again;
+      seconds = std::min(seconds, again);
     }
-    e.wanted =
-        static_cast<int>(std::clamp(s_.options.secondsEach / e.cost, double{kLeastSamples}, double{kMaxSamples} / 2));
-    return true;
+    record(i, seconds, beside);
+    if (seconds <= limit) return true;
+    block_->slot(i).abandoned = true;
+    block_->slot(i).done.store(1, std::memory_order_release);
+    return false;
   }
 
-  // Rounds of all that want more samples, the incumbent between groups of them: it is timed just before and just after each.
+  // Rounds of all that want more samples, the incumbent between groups of them. Beside a sample stands the incumbent's before the group
+  // and after it by turns, so that there are as many of either.
   void race(const std::vector<size_t>& racing, size_t incumbent) {
     for (;;) {
       std::vector<size_t> round;
@@ -374,7 +415,7 @@ class Batch {
         const size_t end = std::min(k + kGroup, round.size());
         for (size_t j = k; j < end; ++j) seconds.push_back(sample(round[j]));
         const double after = sample(incumbent);
-        for (size_t j = k; j < end; ++j) record(round[j], seconds[j - k], (before + after) / 2);
+        for (size_t j = k; j < end; ++j) record(round[j], seconds[j - k], isReversed_ ? before : after);
         before = after;
       }
     }
@@ -387,8 +428,11 @@ class Batch {
   std::shared_ptr<runtime::ThreadPool> pool_;
   std::vector<Region> outputs_;
   std::vector<Tensor> outputTensors_;
-  std::map<uint64_t, Region> packed_;
   std::vector<std::unique_ptr<Entrant>> entrants_;  // by slot; null: not in it, or out
+  std::vector<size_t> todo_;
+  std::atomic<size_t> next_ = 0;
+  std::mutex mutex_;
+  std::map<uint64_t, Packed> packed_;  ///< guarded by mutex_; what a node holds, by its flag
 };
 
 }  // namespace

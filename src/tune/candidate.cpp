@@ -32,10 +32,13 @@ double threadMs() {
   return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
 }
 
+constexpr size_t kPacked = SIZE_MAX;  // not numbered yet
+
 class Maker {
  public:
-  Maker(const loop::Computation& kernel, const codegen::KernelCompiler& compiler, const generator::Scheduler& packer)
-      : kernel_(kernel), compiler_(compiler), packer_(packer) {}
+  Maker(const loop::Computation& kernel, const codegen::KernelCompiler& compiler, const generator::Scheduler& packer,
+        PackingCode* packingCode)
+      : kernel_(kernel), compiler_(compiler), packer_(packer), packingCode_(packingCode) {}
 
   Status run(const schedule::Plan& plan, Candidate* out) {
     LOCUTION_ASSIGN_OR_RETURN(schedule::Lowered lowered, applied(kernel_, plan));
@@ -47,10 +50,14 @@ class Maker {
       pack.isConstant = positionOf(kernel_.constants, p.source) < kernel_.constants.size();
       pack.key = hashBytes(&pack.source, sizeof pack.source, loop::hash(p.computation));
       if (!pack.isConstant || !loop::asStridedCopy(p.computation)) {
-        LOCUTION_ASSIGN_OR_RETURN(loop::Function copy, packingLoops(p.computation));
-        LOCUTION_RETURN_IF_ERROR(compile(copy, p.computation, &pack.code));
-        for (const loop::BufferRef& b : copy.params)
-          pack.code.buffers.push_back(b == p.computation.outputs[0] ? params + k : pack.source);
+        if (!packingCode_->find(pack.key, &pack.code)) {
+          LOCUTION_ASSIGN_OR_RETURN(loop::Function copy, packingLoops(p.computation));
+          LOCUTION_RETURN_IF_ERROR(compile(copy, p.computation, &pack.code));
+          for (const loop::BufferRef& b : copy.params)
+            pack.code.buffers.push_back(b == p.computation.outputs[0] ? kPacked : pack.source);
+          packingCode_->add(pack.key, pack.code);
+        }
+        std::replace(pack.code.buffers.begin(), pack.code.buffers.end(), kPacked, params + k);
       }
       pack.computation = std::move(p.computation);
       out->packs.push_back(std::move(pack));
@@ -108,15 +115,29 @@ class Maker {
   const loop::Computation& kernel_;
   const codegen::KernelCompiler& compiler_;
   const generator::Scheduler& packer_;
+  PackingCode* packingCode_;
 };
 
 }  // namespace
 
+bool PackingCode::find(uint64_t key, Code* code) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = known_.find(key);
+  if (it != known_.end()) *code = it->second;
+  return it != known_.end();
+}
+
+void PackingCode::add(uint64_t key, const Code& code) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  known_.emplace(key, code);
+}
+
 Candidate compileCandidate(const loop::Computation& kernel, const schedule::Plan& plan,
-                           const codegen::KernelCompiler& compiler, const generator::Scheduler& packer) {
+                           const codegen::KernelCompiler& compiler, const generator::Scheduler& packer,
+                           PackingCode* packingCode) {
   const double start = threadMs();
   Candidate out;
-  Status s = Maker(kernel, compiler, packer).run(plan, &out);
+  Status s = Maker(kernel, compiler, packer, packingCode).run(plan, &out);
   if (!s.isOk()) out.illegal = s.message();
   out.compileMs = threadMs() - start;
   return out;

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -38,8 +40,20 @@ struct Candidate {
   bool isWinograd = false;
 };
 
+/// Code of packing, by Packing::key less the numbers of its buffers: plans that differ elsewhere share it. Safe to use from several threads.
+class PackingCode {
+ public:
+  bool find(uint64_t key, Code* code) const;
+  void add(uint64_t key, const Code& code);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Code> known_;
+};
+
 /// The code is what a model that is compiled with the plan gets. `packer` schedules the packing.
 Candidate compileCandidate(const loop::Computation& kernel, const schedule::Plan& plan,
-                           const codegen::KernelCompiler& compiler, const generator::Scheduler& packer);
+                           const codegen::KernelCompiler& compiler, const generator::Scheduler& packer,
+                           PackingCode* packingCode);
 
 }  // namespace locution::tune

@@ -52,7 +52,7 @@ struct MeasureOptions {
 class KernelBench {
  public:
   ~KernelBench();
-  /// Candidates' results by their position. The batch is compiled on all cores first and then measured with nothing else at work.
+  /// Candidates' results by their position. All are compiled first, on all cores, and then measured with nothing else at work.
   /// Errors: the incumbent itself fails.
   Result<std::vector<Measurement>> measure(const std::vector<schedule::Plan>& plans);
   /// Only whether the plans are legal, compile and compute the right thing; no samples.

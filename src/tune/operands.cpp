@@ -35,13 +35,14 @@ float normalOf(uint64_t bits) {
 // Inclusive bounds of an integer expression; loads of the inputs in `ranges` are within theirs.
 class Bounds {
  public:
-  Bounds(const Ranges& axes, const std::map<const Buffer*, int64_t>& highest) : axes_(axes), highest_(highest) {}
+  Bounds(Ranges variables, const std::map<const Buffer*, int64_t>& highest)
+      : variables_(std::move(variables)), highest_(highest) {}
 
-  std::optional<Range> of(const Expr& e) const {
+  std::optional<Range> of(const Expr& e) {
     if (const auto* imm = as<IntImm>(e)) return Range{imm->value, imm->value};
     if (const auto* v = as<Var>(e)) {
-      auto it = axes_.find(v);
-      return it == axes_.end() ? std::nullopt : std::optional(it->second);
+      auto it = variables_.find(v);
+      return it == variables_.end() ? std::nullopt : std::optional(it->second);
     }
     if (const auto* c = as<Cast>(e)) return isFloat(c->value->type.dtype) ? std::nullopt : of(c->value);
     if (const auto* l = as<Load>(e)) {
@@ -55,12 +56,16 @@ class Bounds {
       if (!yes || !no) return std::nullopt;
       return Range{std::min(yes->min, no->min), std::max(yes->max, no->max)};
     }
+    if (const auto* l = as<LetExpr>(e)) {
+      if (auto value = of(l->value)) variables_[l->var.get()] = *value;
+      return of(l->body);
+    }
     if (const auto* b = as<Binary>(e)) return ofBinary(*b);
     return std::nullopt;
   }
 
  private:
-  std::optional<Range> ofBinary(const Binary& e) const {
+  std::optional<Range> ofBinary(const Binary& e) {
     auto a = of(e.a), b = of(e.b);
     if (!a || !b) return std::nullopt;
     auto floorDivide = [](int64_t x, int64_t y) { return x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0); };
@@ -88,7 +93,7 @@ class Bounds {
         return std::nullopt;
     }
   }
-  std::optional<bool> decide(const Expr& e) const {
+  std::optional<bool> decide(const Expr& e) {
     const auto* c = as<Binary>(e);
     if (!c) return std::nullopt;
     auto a = of(c->a), b = of(c->b);
@@ -104,7 +109,7 @@ class Bounds {
     return std::nullopt;
   }
 
-  const Ranges& axes_;
+  Ranges variables_;
   const std::map<const Buffer*, int64_t>& highest_;
 };
 

@@ -37,6 +37,11 @@ TEST(OperandsTest, IndicesStayWithinWhatTheyIndex) {
             (std::pair<int64_t, int64_t>{0, 29}));
   EXPECT_EQ(rangeOf(indexed(DType::I64, 30, [](Expr i) { return maxOf(minOf(i, index(29)), index(0)); })),
             (std::pair<int64_t, int64_t>{0, 29}));
+  auto bound = [](Expr i) {
+    VarRef t = makeVar("t");
+    return let(t, i, select(lt(t, index(0)), Expr(t) + 30, t));
+  };
+  EXPECT_EQ(rangeOf(indexed(DType::I64, 30, bound)), (std::pair<int64_t, int64_t>{0, 29}));
   auto [low, high] = rangeOf(indexed(DType::I64, 30, [](Expr i) { return i * 2 + 1; }));
   EXPECT_GE(low, 0);
   EXPECT_LE(high * 2 + 1, 29);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Subject {
   std::vector<Region> inputs;   ///< read-only
   std::vector<Tensor> tensors;  ///< the same as tensors
   Oracle oracle;
+  std::unique_ptr<PackingCode> packingCode = std::make_unique<PackingCode>();
   std::optional<Candidate> incumbent;
   std::map<uint64_t, Region> packed;  ///< the incumbent's constants, by Packing::key
   /// Outputs of the incumbent once it has been checked, else empty. Written by the worker that checks it.

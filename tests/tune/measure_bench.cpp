@@ -17,6 +17,8 @@ namespace {
 using namespace locution;  // NOLINT: a program
 using Clock = std::chrono::steady_clock;
 
+constexpr double kNear = 1.1;
+
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 double quantile(std::vector<double> values, double q) {
@@ -74,8 +76,9 @@ int run(int argc, char** argv) {
   const std::map<std::string, double> profile = profileOf(argv[1], options);
   tune::Measurer measurer(model->session->compiler(), {});
   size_t candidates = 0, kernels = argc > 4 ? static_cast<size_t>(std::atoi(argv[4])) : model->kernels.size();
-  double measuring = 0, opening = 0, compileMs = 0;
-  std::vector<double> medians, minima, incumbents, agreement;
+  double measuring = 0, opening = 0;
+  std::vector<double> compileMs;
+  std::vector<double> repeated, near, incumbents, agreement;
   std::map<std::string, size_t> outcomes;
   for (size_t k = 0; k < std::min(kernels, model->kernels.size()); ++k) {
     const loop::Computation& c = model->kernels[k].computation;
@@ -108,19 +111,15 @@ int run(int argc, char** argv) {
       const tune::Measurement &a = runs[0][i], &b = runs[1][i];
       for (const auto& r : {a, b}) {
         ++outcomes[std::string(tune::outcomeName(r.outcome)) + (r.abandoned ? ", abandoned" : "")];
-        compileMs += r.compileMs;
+        if (r.compileMs > 0) compileMs.push_back(r.compileMs);
       }
       if (a.outcome != tune::Outcome::Ok && a.outcome != tune::Outcome::Illegal)
         std::printf("%s: %s: %s\n", std::string(tune::outcomeName(a.outcome)).c_str(), a.reason.c_str(),
                     plans[i].str().c_str());
       if (a.ratio <= 0 || b.ratio <= 0 || a.abandoned || b.abandoned) continue;
       best = std::min({best, a.ratio, b.ratio});
-      medians.push_back(std::fabs(std::log(a.ratio / b.ratio)));
-      auto ofMinima = [](const tune::Measurement& m) {
-        return *std::min_element(m.samples.begin(), m.samples.end()) /
-               *std::min_element(m.incumbent.begin(), m.incumbent.end());
-      };
-      minima.push_back(std::fabs(std::log(ofMinima(a) / ofMinima(b))));
+      repeated.push_back(std::fabs(std::log(a.ratio / b.ratio)));
+      if (std::min(a.ratio, b.ratio) < kNear) near.push_back(repeated.back());
     }
     const tune::Measurement& self = runs[0][0];
     incumbents.push_back(std::fabs(std::log(self.ratio)));
@@ -138,12 +137,15 @@ int run(int argc, char** argv) {
                 within > 0 ? self.seconds * 1e3 / within : 0, self.ratio, best);
     std::fflush(stdout);
   }
-  std::printf("\n%zu candidates in %.2f s: %.1f a second (opening %.2f s more); %.2f ms of compilation each\n",
-              candidates, measuring, static_cast<double>(candidates) / measuring, opening,
-              compileMs / static_cast<double>(std::max<size_t>(candidates, 1)));
+  std::printf(
+      "\n%zu candidates in %.2f s: %.1f a second (opening %.2f s more); compilation: median %.2f ms, 90 %% %.2f ms\n",
+      candidates, measuring, static_cast<double>(candidates) / measuring, opening, quantile(compileMs, 0.5),
+      quantile(compileMs, 0.9));
   for (const auto& [name, count] : outcomes) std::printf("%s: %zu  ", name.c_str(), count);
-  std::printf("\nrepeated, |log ratio| median and 95 %%: %.4f %.4f by medians of pairs, %.4f %.4f by minima\n",
-              quantile(medians, 0.5), quantile(medians, 0.95), quantile(minima, 0.5), quantile(minima, 0.95));
+  std::printf(
+      "\nrepeated, |log ratio| median and 95 %%: %.4f %.4f; of %zu that take less than %.2f of the incumbent's time: "
+      "%.4f %.4f\n",
+      quantile(repeated, 0.5), quantile(repeated, 0.95), near.size(), kNear, quantile(near, 0.5), quantile(near, 0.95));
   std::printf("the incumbent against itself: %.4f %.4f\n", quantile(incumbents, 0.5), quantile(incumbents, 0.95));
   std::printf("measured / in the model: %.3f %.3f %.3f (10, 50, 90 %%)\n", quantile(agreement, 0.1),
               quantile(agreement, 0.5), quantile(agreement, 0.9));

@@ -81,7 +81,7 @@ class MeasureTest : public testing::Test {
   }
   static MeasureOptions quick() {
     MeasureOptions o;
-    o.secondsEach = 0.0005;
+    o.secondsEach = 0.002;
     o.watchdogSeconds = 0.5;
     o.compileSeconds = 5;
     return o;
@@ -155,7 +155,7 @@ TEST_F(MeasureTest, RightPlansGetTimes) {
   EXPECT_TRUE((*out)[1].abandoned);
   EXPECT_GT((*out)[1].ratio, 2);
   EXPECT_FALSE((*out)[0].abandoned);
-  EXPECT_GE((*out)[0].samples.size(), 3u);
+  EXPECT_GE((*out)[0].samples.size(), 2u);
 }
 
 TEST_F(MeasureTest, IllegalPlansSayWhy) {

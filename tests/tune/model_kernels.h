@@ -1,6 +1,7 @@
 // A model's kernels as measuring sees them: each different one once.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -40,19 +41,26 @@ inline Result<ModelKernels> kernelsOf(const std::string& path, const driver::Com
   return out;
 }
 
-/// The plan with one split at a time made larger or smaller; not all of them are legal.
+/// The plan with one split at a time made larger or smaller, vectors apart; not all of them are legal.
 inline std::vector<schedule::Plan> variationsOf(const schedule::Plan& plan) {
   std::vector<schedule::Plan> out;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    if (plan.steps[i].primitive != schedule::Primitive::Split) continue;
-    const int64_t f = plan.steps[i].factor;
-    for (int64_t other : {f - 1, f + 1, f / 2, f * 2, f * 3, f - 2, f + 2}) {
-      if (other < 1 || other == f) continue;
+  auto isVector = [&](const std::string& loop) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const schedule::Step& s) {
+      return s.primitive == schedule::Primitive::Vectorise && s.loops == std::vector<std::string>{loop};
+    });
+  };
+  for (int round = 0; round < 6; ++round)
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      const schedule::Step& step = plan.steps[i];
+      if (step.primitive != schedule::Primitive::Split || isVector(step.loops[0] + ".i")) continue;
+      const int64_t f = step.factor, least = f % 8 == 0 ? 8 : 1;
+      const int64_t other = std::vector<int64_t>{
+          f - least, f + least, f / 2, f * 2, f + 2 * least, f - 2 * least}[static_cast<size_t>(round)];
+      if (other < least || other == f) continue;
       schedule::Plan variation = plan;
       variation.steps[i].factor = other;
       if (std::find(out.begin(), out.end(), variation) == out.end()) out.push_back(std::move(variation));
     }
-  }
   return out;
 }
 
