@@ -70,7 +70,7 @@ std::vector<int64_t> Space::options(Decision d, const std::array<std::optional<i
       if (!isChain()) return {};
       for (int64_t n : ladderUpTo(stripExtent()))
         if (stripRows(n) * rowBytes() <= kMostTemporaryBytes) out.push_back(n);
-      if (out.empty()) out.push_back(stripExtent());
+      if (out.empty()) out.push_back(ladderUpTo(stripExtent()).back());
       return out;
     case Decision::SharedParallel:
       for (int64_t n = 0; n <= share; ++n) out.push_back(n);

@@ -101,7 +101,7 @@ int64_t StageChoices::tileUpdates() const { return get(Decision::Rows, 1) * get(
 
 std::vector<int64_t> StageChoices::options(Decision d) const {
   const Stage& s = *facts_->stage;
-  if (d < Decision::Algorithm) return {};
+  if (d < Decision::Algorithm || isTooDeep()) return {};
   if (d == Decision::Algorithm) return algorithms();
   if (isWinograd()) return winogradOptions(d);
   if (d >= Decision::Pack0) return operandOptions(d);
@@ -394,7 +394,7 @@ std::vector<int64_t> StageChoices::winogradOptions(Decision d) const {
         if (bytes <= kMostBlockBytes) out.push_back(blocks);
       }
       // More blocks than the ladder has steps.
-      if (out.empty()) out.push_back(groups);
+      if (out.empty()) out.push_back(ladderUpTo(groups).back());
       return out;
     }
     case Decision::Next:

@@ -60,6 +60,11 @@ class StageChoices {
   std::vector<int64_t> operandOptions(Decision decision) const;
   std::vector<int64_t> winogradOptions(Decision decision) const;
 
+  /// More axes than decisions have names for: the stage stays as its naive loops.
+  bool isTooDeep() const {
+    constexpr size_t kMost = kReduceAxis;
+    return facts_->stage->axes.size() > kMost || facts_->stage->reduce.size() > kMost;
+  }
   bool isWinograd() const { return get(Decision::Algorithm, 0) != 0; }
   bool hasVector() const { return get(Decision::Vector, kNoAxis) != kNoAxis; }
   size_t vectorAxis() const;

@@ -208,6 +208,7 @@ class TileWriter {
 }  // namespace
 
 void StageChoices::write(schedule::Plan* plan) const {
+  if (isTooDeep()) return;
   if (facts_->stage->scan) {
     PlanWriter w(plan, static_cast<int32_t>(facts_->index), axisNames(scope_.own));
     w.parallel(static_cast<size_t>(get(Decision::Parallel, 0)));
