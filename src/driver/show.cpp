@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "driver/kernels.h"
 #include "driver/lower.h"
 #include "driver/prepare.h"
 #include "loop/passes.h"
+#include "space/kernel_kind.h"
+#include "space/workload.h"
 #include "support/strings.h"
 
 namespace locution::driver {
@@ -45,10 +48,32 @@ std::string slotsText(const runtime::Executable& e, const std::vector<runtime::S
   return join(parts, ", ");
 }
 
+/// Each workload of the kernels once, in the order in which they come.
+std::string showWorkloads(const std::vector<const loop::Computation*>& kernels) {
+  std::vector<space::Workload> workloads;
+  std::map<std::string, std::pair<size_t, int>> found;  // text: index, kernels
+  for (const loop::Computation* k : kernels) {
+    space::Workload w = space::canonical(*k);
+    auto [it, added] = found.emplace(w.text, std::make_pair(workloads.size(), 0));
+    ++it->second.second;
+    if (added) workloads.push_back(std::move(w));
+  }
+  if (workloads.empty()) return "";
+  std::string out =
+      "; " + std::to_string(kernels.size()) + " kernels, " + std::to_string(workloads.size()) + " workloads\n";
+  for (const space::Workload& w : workloads) {
+    char work[32];
+    std::snprintf(work, sizeof work, "%.0f", space::multiplyAdds(w.kernel));
+    out += "\n; workload " + w.id() + " " + std::string(space::kindText(space::kindOf(w.kernel))) + " x" +
+           std::to_string(found[w.text].second) + ", " + work + " multiply-adds\n" + w.text;
+  }
+  return out;
+}
+
 }  // namespace
 
 const std::vector<std::string>& showStages() {
-  static const std::vector<std::string> kStages = {"graph", "fused", "loops", "llvm", "asm", "memory"};
+  static const std::vector<std::string> kStages = {"graph", "fused", "workloads", "loops", "llvm", "asm", "memory"};
   return kStages;
 }
 
@@ -105,9 +130,14 @@ Result<std::string> showModel(const std::string& path, const CompileOptions& opt
   auto lowered = session->lower(graph);
   if (!lowered.isOk()) return lowered.status().withContext(path);
   std::string out;
+  std::vector<const loop::Computation*> workloads;
   for (const Step& step : lowered->steps) {
     const auto* k = std::get_if<KernelStep>(&step);
     if (!k || k->computation.name.find(kernel) == std::string::npos) continue;
+    if (stage == "workloads") {
+      workloads.push_back(&k->computation);
+      continue;
+    }
     LOCUTION_ASSIGN_OR_RETURN(ScheduledKernel scheduled,
                               scheduleKernel(k->computation, session->scheduler(), session->target()));
     if (stage == "loops") {
@@ -118,6 +148,7 @@ Result<std::string> showModel(const std::string& path, const CompileOptions& opt
       out += "; kernel " + k->computation.name + "\n" + text + "\n";
     }
   }
+  out += showWorkloads(workloads);
   if (out.empty() && !kernel.empty())
     return Status::error("--kernel " + kernel + ": no kernel has a name that contains this");
   return out;

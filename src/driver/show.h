@@ -10,7 +10,7 @@
 
 namespace locution::driver {
 
-/// graph, fused, loops, llvm, asm, memory.
+/// graph, fused, workloads, loops, llvm, asm, memory.
 const std::vector<std::string>& showStages();
 /// `kernel`: only kernels whose name contains it ("" for all). Errors: as compileModel; an unknown stage or kernel.
 Result<std::string> showModel(const std::string& path, const CompileOptions& options, const std::string& stage,

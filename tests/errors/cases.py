@@ -68,7 +68,7 @@ CALLS = [
     ("run good.onnx --machine none.txt", "none.txt: can't read the machine profile"),
     ("run good.onnx --input x=good.npy --output-dir good.npy", "good.npy: Not a directory"),
     ("run good.onnx --input x=good.npy --output-dir out --output-format xml", "--output-format xml: want npy or pb"),
-    ("show good.onnx --stage soup", "--stage soup: there are graph, fused, loops, llvm, asm, memory"),
+    ("show good.onnx --stage soup", "--stage soup: there are graph, fused, workloads, loops, llvm, asm, memory"),
     ("show good.onnx --stage loops --kernel none", "--kernel none: no kernel has a name that contains this"),
     ("show good.loc", "good.loc is compiled already: only --stage memory can be shown of it"),
     ("verify good.loc", "good.loc is compiled already and holds no meaning to verify against: give the .onnx"),
