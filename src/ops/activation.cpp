@@ -52,10 +52,7 @@ Status computeLeakyRelu(ComputeContext& c) {
 Status inferPRelu(InferContext& c) {
   LOCUTION_RETURN_IF_ERROR(needInputs(c, 2));
   LOCUTION_RETURN_IF_ERROR(needSameDtype(c, {0, 1}));
-  const Shape &x = c.input(0).shape, &slope = c.input(1).shape;
-  LOCUTION_ASSIGN_OR_RETURN(Shape both, broadcastShapes({x, slope}));
-  if (both.isRanked() && both.rank() != x.rank())
-    return Status::error("the slope " + slope.str() + " doesn't broadcast to the input " + x.str());
+  LOCUTION_RETURN_IF_ERROR(needBroadcastTo(c.input(1).shape, c.input(0).shape, "the slope"));
   return inferActivation(c);
 }
 

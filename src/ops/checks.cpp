@@ -147,6 +147,16 @@ Status needSameDim(const Dim& a, const Dim& b, const std::string& what) {
   return Status::error(what + ": " + a.str() + " and " + b.str() + " differ");
 }
 
+Status needBroadcastTo(const Shape& from, const Shape& to, const std::string& what) {
+  if (!from.isRanked() || !to.isRanked()) return Status::ok();
+  bool fits = from.rank() <= to.rank();
+  for (int64_t i = 1; fits && i <= from.rank(); ++i) {
+    const Dim &have = from[from.rank() - i], &want = to[to.rank() - i];
+    fits = !have.isKnown() || !want.isKnown() || have == Dim(1) || have == want;
+  }
+  return fits ? Status::ok() : Status::error(what + " of shape " + from.str() + " can't be broadcast to " + to.str());
+}
+
 Status needOneOf(std::string_view attribute, std::string_view got, const std::vector<std::string_view>& names) {
   if (std::find(names.begin(), names.end(), got) != names.end()) return Status::ok();
   return Status::error("attribute '" + std::string(attribute) + "': expected one of " + join(names, ", ") + ", got " +

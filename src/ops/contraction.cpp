@@ -94,17 +94,7 @@ Status inferGemm(InferContext& c) {
     }
   }
   Dim m = a.isRanked() ? a[transA] : c.freshDim(), n = b.isRanked() ? b[1 - transB] : c.freshDim();
-  if (c.hasInput(2) && c.input(2).shape.isRanked()) {
-    // C must be broadcastable to M x N, never the other way.
-    const Shape& bias = c.input(2).shape;
-    Shape full{m, n};
-    bool fits = bias.rank() <= 2;
-    for (int64_t i = 0; i < bias.rank() && fits; ++i) {
-      const Dim &have = bias[bias.rank() - 1 - i], &want = full[1 - i];
-      fits = !have.isKnown() || !want.isKnown() || have == Dim(1) || have == want;
-    }
-    if (!fits) return Status::error("C of shape " + bias.str() + " can't be broadcast to " + full.str());
-  }
+  if (c.hasInput(2)) LOCUTION_RETURN_IF_ERROR(needBroadcastTo(c.input(2).shape, Shape{m, n}, "C"));
   c.setOutput(0, c.input(0).dtype, Shape{m, n});
   return Status::ok();
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "ops/node_case.h"
 #include "ops/one_node.h"
 
 namespace locution::ops {
@@ -69,6 +70,19 @@ TEST(Activation, Extremes) {
   EXPECT_NEAR(unary("Softplus", {-20})[0] / 2.0611536e-9, 1, 1e-5);  // small values keep their digits
   expectNear(unary("Mish", {50, kInf, -100, kNaN}), {50, kInf, 0, kNaN});
   expectNear(unary("Sigmoid", {-kInf, kInf, kNaN}), {0, 1, kNaN});
+}
+
+TEST(Activation, SlopesBroadcastToTheInputAlone) {
+  auto f = [](const Shape& s) { return typeOf(DType::F32, s); };
+  const Dim n = Dim::symbol("n");
+  EXPECT_EQ(inferredText(NodeCase("PRelu", {f({2, 3}), f({3})})), "float32[2x3]");
+  EXPECT_EQ(inferredText(NodeCase("PRelu", {f({n, 3}), f({5, 1})})), "float32[nx3]");
+  EXPECT_EQ(inferredText(NodeCase("PRelu", {f({1, 3}), f({2, 3})})),
+            "error: the slope of shape 2x3 can't be broadcast to 1x3");
+  EXPECT_EQ(inferredText(NodeCase("PRelu", {f({n, 3}), f({n, 4})})),
+            "error: the slope of shape nx4 can't be broadcast to nx3");
+  EXPECT_EQ(inferredText(NodeCase("PRelu", {f({3}), f({1, 3})})),
+            "error: the slope of shape 1x3 can't be broadcast to 3");
 }
 
 TEST(Activation, Clip) {

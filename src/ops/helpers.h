@@ -72,6 +72,8 @@ Status needDtype(const InferContext& c, size_t i, bool (*accepts)(DType), std::s
 Status needRank(const InferContext& c, size_t i, int64_t rank);
 /// Known and different: an error that names `what`.
 Status needSameDim(const Dim& a, const Dim& b, const std::string& what);
+/// `from` broadcasts to `to`, which keeps its shape, as far as is known; `what` names the value: "the slope".
+Status needBroadcastTo(const Shape& from, const Shape& to, const std::string& what);
 /// The attribute is one of `names`.
 Status needOneOf(std::string_view attribute, std::string_view got, const std::vector<std::string_view>& names);
 

@@ -61,14 +61,6 @@ Expr parameter(ComputeContext& c, size_t i, const std::vector<Expr>& at, DType t
   return loop::cast(type, widened(c, i, broadcastIndices(c.inputExtents(i), at)));
 }
 
-Status needBroadcastTo(const Shape& from, const Shape& to, const std::string& what) {
-  LOCUTION_ASSIGN_OR_RETURN(Shape both, broadcastShapes({from, to}));
-  bool larger = both.isRanked() && both.rank() != to.rank();
-  for (int64_t i = 0; !larger && both.isStatic() && to.isStatic() && i < to.rank(); ++i)
-    larger = both[i].value() != to[i].value();
-  return larger ? Status::error(what + " " + from.str() + " doesn't broadcast to " + to.str()) : Status::ok();
-}
-
 }  // namespace
 
 Status inferLayerNormalization(InferContext& c) {

@@ -158,7 +158,7 @@ TEST(Normalisation, LayerAndRms) {
   OneNode rms("RMSNormalization");
   expectRun(rms.attr("epsilon", 0.0).in(f32({1, 2}, {3, 4})).in(f32({2}, {1, 2})), {1, 2}, {0.84852814, 2.2627417});
   EXPECT_EQ(OneNode("LayerNormalization").type({DType::F32, {2, 3}}).type({DType::F32, {2}}).inferred(),
-            "shapes 2, 2x3 don't broadcast: 2 against 3");
+            "the scale of shape 2 can't be broadcast to 2x3");
 }
 
 TEST(Normalisation, ByChannel) {

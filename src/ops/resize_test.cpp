@@ -147,6 +147,16 @@ TEST(AffineGrid, Identity) {
   expectValues(out[0], {1, 2, 2, 2}, {-1, -1, 1, -1, -1, 1, 1, 1});
 }
 
+TEST(AffineGrid, ThetaFitsTheSize) {
+  auto grid = [](const Shape& theta, const std::vector<int64_t>& size) {
+    return inferredText(NodeCase("AffineGrid", {f32(theta), Tensor::vectorI64(size)}, {}, {true}, {1}));
+  };
+  EXPECT_EQ(grid({2, 2, 3}, {2, 1, 4, 5}), "float32[2x4x5x2]");
+  EXPECT_EQ(grid({1, 2, 3}, {2, 1, 4, 5}), "error: batches of theta and size: 1 and 2 differ");
+  EXPECT_EQ(grid({2, 3, 4}, {1, 1, 4, 5, 6}), "error: batches of theta and size: 2 and 1 differ");
+  EXPECT_EQ(grid({1, 3, 4}, {1, 1, 4, 5}), "error: rows of theta and spatial dims: 3 and 2 differ");
+}
+
 TEST(RoiAlign, Float64KeepsItsDigits) {
   // One sample in the middle of four pixels of 1 + 1e-12.
   Tensor x(DType::F64, {1, 1, 2, 2}), roi(DType::F64, {1, 4});

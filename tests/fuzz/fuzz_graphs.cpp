@@ -2,13 +2,9 @@
 //   fuzz_graphs [--seconds N] [--seed S] [--count N] [--only S] [--print] [--dump FOLDER]
 // --only runs (and with --print shows) one graph, in this process: for the debugger. --dump writes what is right by the interpreter to
 // FOLDER/S, for a second implementation. The last line is "N passed, N failed".
-#include <sys/mman.h>
-
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <set>
 #include <string>
 
 #include "driver/compiler.h"
@@ -18,7 +14,7 @@
 #include "ops/op.h"
 #include "reference_graph.h"
 #include "runtime/context.h"
-#include "support/child.h"
+#include "support/check.h"
 
 namespace locution::fuzz {
 
@@ -67,20 +63,24 @@ std::string runCase(const Case& c, uint64_t seed, const std::string& dump) {
   return dumped.isOk() ? "" : dumped.message();
 }
 
-void count(const graph::Graph& g, Coverage& coverage) {
-  for (graph::NodeId n : g.main().nodes) {
-    ++coverage.ops[g.node(n).op];
-    for (const auto* list : {&g.node(n).inputs, &g.node(n).outputs})
-      for (graph::ValueId v : *list)
-        if (v.isValid()) ++coverage.dtypes[std::string(dtypeName(g.type(v).dtype))];
+void report(const Coverage& coverage) {
+  size_t compiled = 0;
+  std::string missing;
+  for (const ops::OpDef& op : ops::allOps()) {
+    if (!op.compute) continue;
+    ++compiled;
+    if (!coverage.ops.contains(std::string(op.name))) missing += " " + std::string(op.name);
   }
+  std::printf("%lld graphs, %zu of %zu compiled operators, %s\n", static_cast<long long>(coverage.cases),
+              coverage.ops.size(), compiled, dtypesText(coverage).c_str());
+  if (!missing.empty()) std::printf("not met:%s\n", missing.c_str());
 }
 
 }  // namespace
 
-std::string runSeed(uint64_t seed, Coverage* coverage, const std::string& dump = "") {
+std::string runSeed(uint64_t seed, Coverage& coverage, const std::string& dump = "") {
   Case c = makeCase(seed);
-  if (coverage) count(c.graph, *coverage);
+  countGraph(c.graph, coverage);
   return runCase(c, seed, dump);
 }
 
@@ -99,25 +99,17 @@ int fuzzGraphsMain(int argc, char** argv) {
   }
   Coverage coverage;
   int failed = runBatches(
-      flags, "fuzz_graphs", [&](uint64_t seed, Coverage& c) { return runSeed(seed, &c, flags.dump); }, coverage);
-  size_t compiled = 0;
-  std::string missing;
-  for (const ops::OpDef& op : ops::allOps()) {
-    if (!op.compute) continue;
-    ++compiled;
-    if (!coverage.ops.contains(std::string(op.name))) missing += " " + std::string(op.name);
-  }
-  std::printf("%lld graphs, %zu of %zu compiled operators, %zu dtypes (", static_cast<long long>(coverage.cases),
-              coverage.ops.size(), compiled, coverage.dtypes.size());
-  const char* comma = "";
-  for (const auto& [name, uses] : coverage.dtypes) {
-    std::printf("%s%s", comma, name.c_str());
-    comma = ", ";
-  }
-  std::printf(")\n");
-  if (!missing.empty()) std::printf("not met:%s\n", missing.c_str());
+      flags, "fuzz_graphs", [&](uint64_t seed, Coverage& c) { return runSeed(seed, c, flags.dump); }, coverage);
+  report(coverage);
   std::printf("%lld passed, %d failed\n", static_cast<long long>(coverage.cases - failed), failed);
   return failed > 0;
+}
+
+void fuzzGraph(uint64_t seed) {
+  static Coverage& coverage = reportedAtExit(report);
+  ++coverage.cases;
+  std::string problem = runSeed(seed, coverage);
+  LOCUTION_CHECK(problem.empty() || problem.starts_with("refused")) << "seed " << seed << ": " << problem;
 }
 
 }  // namespace locution::fuzz
@@ -125,9 +117,8 @@ int fuzzGraphsMain(int argc, char** argv) {
 #ifdef LOCUTION_LIBFUZZER
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint64_t seed = 0;
-  std::memcpy(&seed, data, size < sizeof seed ? size : sizeof seed);
-  std::string problem = locution::fuzz::runSeed(seed, nullptr);
-  LOCUTION_CHECK(problem.empty() || problem.starts_with("refused")) << "seed " << seed << ": " << problem;
+  std::memcpy(&seed, data, std::min(size, sizeof seed));
+  locution::fuzz::fuzzGraph(seed);
   return 0;
 }
 #else

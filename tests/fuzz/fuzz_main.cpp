@@ -21,11 +21,22 @@ namespace locution::fuzz {
 namespace {
 
 constexpr int kBatch = 32;
-constexpr unsigned kSecondsPerCase = 30;
+constexpr rlim_t kSecondsPerCase = 30;    // of processor time: a loaded machine is not a hang
+constexpr unsigned kSecondsAsleep = 300;  // of real time, for what waits and never wakes
 constexpr rlim_t kMaxMemory = rlim_t{8} << 30;
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// From now on.
+void limitTime() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto end = static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1 + kSecondsPerCase;
+  rlimit limit{end, RLIM_INFINITY};
+  setrlimit(RLIMIT_CPU, &limit);
+  alarm(kSecondsAsleep);
+}
 
 std::string oneLine(std::string text) {
   for (char& c : text)
@@ -95,7 +106,7 @@ int runBatches(const Flags& flags, const char* name,
   for (uint64_t next = flags.seed; since(start) < flags.seconds && coverage.cases < flags.count;) {
     progress->reached.store(next);
     const auto batch = static_cast<uint64_t>(std::min<int64_t>(kBatch, flags.count - coverage.cases));
-    ChildEnd end = runInChild(kSecondsPerCase * 2, [&]() -> std::string {
+    ChildEnd end = runInChild(kSecondsAsleep, [&]() -> std::string {
 #ifndef LOCUTION_SANITIZED  // a sanitizer reserves far more
       rlimit limit{kMaxMemory, kMaxMemory};
       setrlimit(RLIMIT_AS, &limit);
@@ -104,7 +115,7 @@ int runBatches(const Flags& flags, const char* name,
       std::string out;
       for (uint64_t seed = next; seed < next + batch && since(start) < flags.seconds; ++seed) {
         progress->reached.store(seed);
-        alarm(kSecondsPerCase);
+        limitTime();
         std::string problem;
         try {
           problem = run(seed, own);

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
+
+#include "coverage.h"
 
 namespace locution::fuzz {
 
@@ -19,11 +20,6 @@ struct Flags {
 };
 /// Prints a usage message and returns false for anything unknown.
 bool parseFlags(int argc, char** argv, const char* name, Flags* flags);
-
-struct Coverage {
-  int64_t cases = 0, refused = 0;
-  std::map<std::string, int64_t> ops, dtypes, marks;  ///< how often each was met
-};
 
 /// Runs cases seed, seed + 1 ... until time is up, a batch of them to a child process. `run` returns what is wrong, "" for nothing,
 /// or "refused ..."; a crash or a hang counts as failed, and the next batch goes on behind it. Returns how many failed; each is

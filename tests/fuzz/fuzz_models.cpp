@@ -54,16 +54,16 @@ Bytes mutant(uint64_t seed) {
   return random() % 8 == 0 ? mutateBytes(std::move(bytes), random) : mutateMessage(bytes, any(), random);
 }
 
-std::string lowerBytes(std::span<const std::byte> bytes, Coverage* coverage) {
+std::string lowerBytes(std::span<const std::byte> bytes, Coverage& coverage) {
   frontend::ImportOptions import;
   import.maxDenseBytes = 1 << 24;
   import.maxInlinedNodes = 10'000;
   auto model = frontend::importModel(bytes, "fuzz.onnx", "", import);
   if (!model.isOk()) return model.status().message().empty() ? "an error without a message" : "refused";
-  if (coverage) ++coverage->marks["imported"];
+  ++coverage.marks["imported"];
   Status broken = graph::verify(model->graph);
   if (!broken.isOk()) return "the imported graph is broken: " + broken.message();
-  if (coverage) model->graph.forEachNode([&](graph::NodeId n) { ++coverage->ops[model->graph.node(n).op]; });
+  countGraph(model->graph, coverage);
   driver::CompileOptions options;
   options.jobs = 1;
   options.foldCapBytes = 1 << 24;
@@ -72,11 +72,23 @@ std::string lowerBytes(std::span<const std::byte> bytes, Coverage* coverage) {
   for (Status s : {(*session)->specialise(model->graph), (*session)->optimise(model->graph)})
     if (!s.isOk()) return "refused";
   auto lowered = (*session)->lower(model->graph);
-  return lowered.isOk() ? "" : "refused";
+  if (!lowered.isOk()) return "refused";
+  ++coverage.marks["lowered"];
+  return "";
 }
 
-std::string runBytes(const Bytes& bytes, Coverage* coverage) {
+std::string runBytes(const Bytes& bytes, Coverage& coverage) {
   return lowerBytes(std::as_bytes(std::span(bytes.data(), bytes.size())), coverage);
+}
+
+void report(const Coverage& coverage) {
+  auto marked = [&](const char* mark) {
+    auto found = coverage.marks.find(mark);
+    return static_cast<long long>(found == coverage.marks.end() ? 0 : found->second);
+  };
+  std::printf("%lld mutants of %zu models, %lld imported, %lld lowered, with %zu operators, %s\n",
+              static_cast<long long>(coverage.cases), models().size(), marked("imported"), marked("lowered"),
+              coverage.ops.size(), dtypesText(coverage).c_str());
 }
 
 }  // namespace
@@ -91,23 +103,23 @@ int fuzzModelsMain(int argc, char** argv) {
   if (flags.only) {
     Bytes bytes = mutant(*flags.only);
     if (flags.print) std::ofstream("fuzz_models-" + std::to_string(*flags.only) + ".onnx", std::ios::binary) << bytes;
-    std::string problem = runBytes(bytes, nullptr);
+    Coverage coverage;
+    std::string problem = runBytes(bytes, coverage);
     std::printf("%s\n", problem.empty() ? "lowered" : problem.c_str());
     return !problem.empty() && !problem.starts_with("refused");
   }
   Coverage coverage;
   int failed = runBatches(
-      flags, "fuzz_models", [](uint64_t seed, Coverage& c) { return runBytes(mutant(seed), &c); }, coverage);
-  std::printf("%lld mutants of %zu models, %lld imported, %lld lowered, with %zu operators\n",
-              static_cast<long long>(coverage.cases), models().size(),
-              static_cast<long long>(coverage.marks["imported"]),
-              static_cast<long long>(coverage.cases - coverage.refused - failed), coverage.ops.size());
+      flags, "fuzz_models", [](uint64_t seed, Coverage& c) { return runBytes(mutant(seed), c); }, coverage);
+  report(coverage);
   std::printf("%lld passed, %d failed\n", static_cast<long long>(coverage.cases - failed), failed);
   return failed > 0;
 }
 
 int fuzzModelBytes(const uint8_t* data, size_t size) {
-  std::string problem = lowerBytes(std::as_bytes(std::span(data, size)), nullptr);
+  static Coverage& coverage = reportedAtExit(report);
+  ++coverage.cases;
+  std::string problem = lowerBytes(std::as_bytes(std::span(data, size)), coverage);
   LOCUTION_CHECK(problem.empty() || problem == "refused") << problem;
   return 0;
 }
