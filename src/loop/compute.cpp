@@ -15,7 +15,13 @@ Expr withAcc(const Stage& s, const Expr& acc) {
   return s.epilogue ? substitute(s.epilogue, {{s.acc.get(), acc}}) : acc;
 }
 
+// A loop of no iterations within one of many would cost those many.
+bool isEmpty(const std::vector<Axis>& axes) {
+  return std::any_of(axes.begin(), axes.end(), [](const Axis& a) { return a.extent == 0; });
+}
+
 Stmt nest(const std::vector<Axis>& axes, Stmt body) {
+  if (isEmpty(axes)) return block({});
   for (auto it = axes.rbegin(); it != axes.rend(); ++it)
     body = forLoop(it->var, index(0), index(it->extent), LoopKind::Serial, std::move(body));
   return body;
@@ -29,6 +35,7 @@ std::vector<Expr> axisVars(const Stage& s) {
 
 Stmt stageLoops(const Stage& s) {
   LOCUTION_CHECK(s.axes.size() == s.out->dims.size()) << "stage " << s.out->name << " has an axis for each dim";
+  if (isEmpty(s.axes)) return block({});
   if (s.combiner == Combiner::None) return nest(s.axes, store(s.out, axisVars(s), withAcc(s, s.body)));
 
   BufferRef acc = makeBuffer("acc", s.body->type, {1}, Scope::Register);

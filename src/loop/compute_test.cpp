@@ -152,6 +152,27 @@ TEST(Compute, EmptyReductionsGiveTheIdentity) {
   EXPECT_EQ(print(identity(Combiner::And, DType::Bool)), "true");
 }
 
+TEST(Compute, WhatHasNoElementsHasNoLoops) {
+  const int64_t many = int64_t{1} << 40;
+  BufferRef none = makeBuffer("none", {DType::F32, 1}, {many, 0}), one = makeBuffer("one", {DType::F32, 1}, {1});
+  VarRef i = makeVar("i"), j = makeVar("j");
+  Stage copy, running, sum;
+  copy.out = none;
+  copy.axes = {{i, many}, {j, 0}};
+  copy.body = constant(DType::F32, 1);
+  EXPECT_EQ(run(computation("copy", {}, none, {copy}), {}).elements(), 0);
+  running = copy;
+  running.combiner = Combiner::Sum;
+  running.scan = true;
+  EXPECT_EQ(run(computation("running", {}, none, {running}), {}).elements(), 0);
+  sum.out = one;
+  sum.axes = {{makeVar("k"), 1}};
+  sum.reduce = copy.axes;
+  sum.combiner = Combiner::Sum;
+  sum.body = load(none, {i, j});
+  EXPECT_EQ(run(computation("sum", {none}, one, {sum}), {Tensor(DType::F32, {many, 0})}).elementAsDouble(0), 0);
+}
+
 TEST(Inlining, SharedLoadsAreMadeOnce) {
   BufferRef t = makeBuffer("t", {DType::F32, 1}, {8}), x = makeBuffer("x", {DType::F32, 1}, {8});
   VarRef i = makeVar("i");

@@ -90,6 +90,7 @@ Status normaliseByBatch(ComputeContext& c, const SpatialLayout& layout, double e
       return loop::cast(c.output(i).dtype, after);
     }));
   }
+  if (!c.wantsOutput(0)) return Status::ok();
   return injective(c, 0, [&](const std::vector<Expr>& at) {
     Expr channel = layout.rank == 1 ? loop::index(0) : at[static_cast<size_t>(layout.channel())];
     Expr scale = inverseDeviation(r.at(m.scale, at), epsilon) * perChannel(c, 1, channel);

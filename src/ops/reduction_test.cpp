@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/node_case.h"
 #include "ops/one_node.h"
 
 namespace locution::ops {
@@ -196,6 +197,12 @@ TEST(Normalisation, BatchNormalizationInTraining) {
   expectTensor((*got)[0], {2, 2, 1}, {-1, -1, 1, 3});
   expectTensor((*got)[1], {2}, {3.5, 5});
   expectTensor((*got)[2], {2}, {6.25, 31});
+  // Nobody reads what is normalised.
+  auto moved = outputsOf(NodeCase("BatchNormalization",
+                                  {f32({2, 1, 1}, {1, 3}), f32({1}, {1}), f32({1}, {0}), f32({1}, {4}), f32({1}, {8})},
+                                  {{"momentum", number(0.75)}, {"training_mode", integer(1)}}, {false, true, false}));
+  ASSERT_EQ(moved.size(), 1U);
+  expectTensor(moved[0], {1}, {3.5});
   EXPECT_EQ(OneNode("BatchNormalization")
                 .outputs(2)
                 .type({DType::F32, {1, 1, 4}})

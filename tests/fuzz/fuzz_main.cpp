@@ -23,7 +23,6 @@ namespace {
 constexpr int kBatch = 32;
 constexpr rlim_t kSecondsPerCase = 30;    // of processor time: a loaded machine is not a hang
 constexpr unsigned kSecondsAsleep = 300;  // of real time, for what waits and never wakes
-constexpr rlim_t kMaxMemory = rlim_t{8} << 30;
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -108,6 +107,7 @@ int runBatches(const Flags& flags, const char* name,
     const auto batch = static_cast<uint64_t>(std::min<int64_t>(kBatch, flags.count - coverage.cases));
     ChildEnd end = runInChild(kSecondsAsleep, [&]() -> std::string {
 #ifndef LOCUTION_SANITIZED  // a sanitizer reserves far more
+      constexpr rlim_t kMaxMemory = rlim_t{8} << 30;
       rlimit limit{kMaxMemory, kMaxMemory};
       setrlimit(RLIMIT_AS, &limit);
 #endif

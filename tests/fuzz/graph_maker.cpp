@@ -148,16 +148,15 @@ Ints GraphMaker::axesOf(ValueId v) {
   return axes;
 }
 
-bool GraphMaker::make(const std::string& op, std::vector<ValueId> inputs, graph::Attrs attrs, size_t outputs,
-                      size_t required) {
+bool GraphMaker::make(const std::string& op, std::vector<ValueId> inputs, graph::Attrs attrs, size_t outputs) {
   ValueType open;
   open.shape = Shape::unranked();
   while (!inputs.empty() && !inputs.back().isValid()) inputs.pop_back();
   graph::NodeId n = patch_.append(graph_.mainRegion(),
                                   {op, std::move(inputs), std::move(attrs), std::vector<ValueType>(outputs, open)});
-  for (size_t i = required; i < outputs; ++i)
-    if (chance(2)) patch_.dropOutput(n, i);
-  if (outputs > 1 && required == 1 && graph_.node(n).outputs[1].isValid() && chance(8)) patch_.dropOutput(n, 0);
+  const size_t kept = static_cast<size_t>(pick(static_cast<int64_t>(outputs)));
+  for (size_t i = 0; i < outputs; ++i)
+    if (i != kept && chance(2)) patch_.dropOutput(n, i);
   ops::KnownDims known;
   auto types = ops::inferNode(graph_, n, known);
   bool good = types.isOk();

@@ -75,10 +75,8 @@ class GraphMaker {
   Ints axesOf(ValueId v);
   Ints permutation(int64_t n);
 
-  /// Appends a node; false where it is refused. Outputs from `required` on are left out at random (and, of one that has others, the
-  /// first).
-  bool make(const std::string& op, std::vector<ValueId> inputs, graph::Attrs attrs = {}, size_t outputs = 1,
-            size_t required = 1);
+  /// Appends a node; false where it is refused. Any outputs but one are left out at random.
+  bool make(const std::string& op, std::vector<ValueId> inputs, graph::Attrs attrs = {}, size_t outputs = 1);
   /// An attribute, three times in four.
   template <typename T>
   void maybe(graph::Attrs& attrs, const std::string& key, T v) {

@@ -89,10 +89,10 @@ bool split(GraphMaker& g, const std::string& op) {
   int64_t axis = g.axisOf(x), extent = g.dims(x)[static_cast<size_t>(axis < 0 ? axis + g.rank(x) : axis)];
   if (g.chance(2)) {
     int64_t n = 1 + g.pick(3);
-    return g.make(op, {x}, {{"axis", axis}, {"num_outputs", n}}, static_cast<size_t>(n), static_cast<size_t>(n));
+    return g.make(op, {x}, {{"axis", axis}, {"num_outputs", n}}, static_cast<size_t>(n));
   }
   int64_t first = g.pick(extent + 1);
-  return g.make(op, {x, g.ints({first, extent - first})}, {{"axis", axis}}, 2, 2);
+  return g.make(op, {x, g.ints({first, extent - first})}, {{"axis", axis}}, 2);
 }
 
 bool reshape(GraphMaker& g, const std::string& op) {

@@ -143,7 +143,7 @@ void addPointwiseRecipes(std::vector<Recipe>& out) {
                    return g.make(op, {x, p.scale, p.zero}, p.attrs);
                  }});
   out.push_back({{"DynamicQuantizeLinear"},
-                 [](GraphMaker& g, const std::string& op) { return g.make(op, {g.floating()}, {}, 3, 3); }});
+                 [](GraphMaker& g, const std::string& op) { return g.make(op, {g.floating()}, {}, 3); }});
 }
 
 }  // namespace locution::fuzz

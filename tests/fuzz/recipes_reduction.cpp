@@ -86,7 +86,10 @@ void addReductionRecipes(std::vector<Recipe>& out) {
                    }
                    Attrs a;
                    g.maybe(a, "epsilon", g.real(1e-5, 0.1));
-                   return g.make(op, in, a);
+                   if (op[0] != 'B' || g.chance(2)) return g.make(op, in, a);
+                   a["training_mode"] = int64_t{1};
+                   g.maybe(a, "momentum", g.real(0, 1));
+                   return g.make(op, in, a, 3);
                  }});
   out.push_back({{"GroupNormalization"}, [](GraphMaker& g, const std::string& op) {
                    int64_t groups = 1 + g.pick(3), c = groups * (1 + g.pick(3));
