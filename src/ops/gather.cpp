@@ -118,7 +118,7 @@ Status computeGatherND(ComputeContext& c) {
                                data.begin() + static_cast<std::ptrdiff_t>(batch + depth));
   LOCUTION_RETURN_IF_ERROR(checkIndexTuples(c, 1, indexed));
   return injective(c, 0, [&](const std::vector<Expr>& out) {
-    auto tupleEnd = out.begin() + static_cast<std::ptrdiff_t>(indices.size()) - 1;
+    auto tupleEnd = out.begin() + (static_cast<std::ptrdiff_t>(indices.size()) - 1);
     std::vector<Expr> tuple(out.begin(), tupleEnd);
     std::vector<Expr> at(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(batch));
     for (Expr& e : tupleIndices(c, 1, tuple, indexed)) at.push_back(std::move(e));

@@ -160,6 +160,8 @@ TEST(Gather, NegativeIndicesAndChecks) {
   expectRun(elements.attr("axis", int64_t{1}).in(iota({2, 3})).in(i64({2, 1}, {2, -3})), {2, 1}, {2, 3});
   OneNode nd("GatherND");
   expectRun(nd.in(iota({2, 3})).in(i64({2, 2}, {{0, -1, 1, 0}})), {2}, {2, 3});
+  OneNode single("GatherND");
+  expectRun(single.in(iota({2, 3})).in(i64({2}, {1, -1})), {}, {5});
   OneNode batched("GatherND");
   expectRun(batched.attr("batch_dims", int64_t{1}).in(iota({2, 2, 2})).in(i64({2, 1}, {1, 0})), {2, 2}, {2, 3, 4, 5});
   OneNode tuple("GatherND");
@@ -240,6 +242,8 @@ TEST(Scatter, ElementsAndTuples) {
             {2}, {3, 2});
   OneNode nd("ScatterND");
   expectRun(nd.in(iota({2, 2})).in(i64({1, 1}, {-1})).in(f32({1, 2}, {7, 8})), {2, 2}, {0, 1, 7, 8});
+  OneNode single("ScatterND");
+  expectRun(single.in(iota({2, 2})).in(i64({2}, {1, 0})).in(f32({}, {7})), {2, 2}, {0, 1, 7, 3});
   OneNode cache("TensorScatter");
   expectRun(cache.attr("mode", std::string("circular"))
                 .attr("axis", int64_t{1})

@@ -117,7 +117,7 @@ Status computeScatterND(ComputeContext& c) {
   LOCUTION_RETURN_IF_ERROR(checkIndexTuples(c, 1, indexed));
   std::vector<loop::Axis> axes = makeAxes(c.inputExtents(2), "u");
   std::vector<Expr> from = varsOf(axes);
-  auto tupleEnd = from.begin() + static_cast<std::ptrdiff_t>(indices.size()) - 1;
+  auto tupleEnd = from.begin() + (static_cast<std::ptrdiff_t>(indices.size()) - 1);
   std::vector<Expr> places = tupleIndices(c, 1, {from.begin(), tupleEnd}, indexed), to;
   std::vector<loop::VarRef> vars;
   for (size_t k = 0; k < places.size(); ++k) {
@@ -127,7 +127,7 @@ Status computeScatterND(ComputeContext& c) {
   to.insert(to.end(), tupleEnd, from.end());
   Stmt update = combine(c, to, c.at(2, from));
   // The places hold for a whole slice: they are read outside its loops.
-  auto outer = axes.begin() + static_cast<std::ptrdiff_t>(indices.size()) - 1;
+  auto outer = axes.begin() + (static_cast<std::ptrdiff_t>(indices.size()) - 1);
   update = nest({outer, axes.end()}, update);
   for (size_t k = places.size(); k-- > 0;) update = loop::letStmt(vars[k], places[k], update);
   c.setRaw(loop::block({copyData(c), nest({axes.begin(), outer}, update)}));

@@ -100,6 +100,7 @@ void shakeCalls(loop::Computation& computation, double roundings, std::mt19937_6
     stage.body = calls.mutate(stage.body);
     if (stage.epilogue) stage.epilogue = calls.mutate(stage.epilogue);
   }
+  if (computation.raw) computation.raw = calls.mutate(computation.raw);
 }
 
 double number(const Tensor& t, int64_t i) {
