@@ -117,7 +117,8 @@ int fuzzModelsMain(int argc, char** argv) {
 }
 
 int fuzzModelBytes(const uint8_t* data, size_t size) {
-  static Coverage& coverage = reportedAtExit(report);
+  // What the report reads is made before it is registered, so that it outlives it.
+  static Coverage& coverage = (models(), reportedAtExit(report));
   ++coverage.cases;
   std::string problem = lowerBytes(std::as_bytes(std::span(data, size)), coverage);
   LOCUTION_CHECK(problem.empty() || problem == "refused") << problem;
