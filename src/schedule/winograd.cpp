@@ -292,13 +292,13 @@ class Winograd {
   Stmt fetchingAhead(const Expr& panel, const Expr& point, const Expr& step, int64_t steps, Stmt body) const {
     constexpr int64_t kLineBytes = 64, kMostLines = 2;
     const int64_t line = kLineBytes / dtypeBytes(narrow_, 1), slab = form_.channels * columns_;
-    const int64_t lines = ceilDivide(slab, line), perStep = ceilDivide(lines, steps);
+    const int64_t stride = ceilDivide(slab, steps), perStep = ceilDivide(stride, line);
     // A stream that is used up as fast as it comes is the hardware's to follow.
     if (perStep > kMostLines) return body;
     std::vector<Expr> at = weightAt(panel, point, index(0), index(0), index(0));
     for (int64_t k = 0; k < perStep; ++k) {
       std::vector<Expr> ahead = at;
-      ahead.back() = step * (perStep * line) + index(slab + k * line);
+      ahead.back() = step * stride + index(slab + k * line);
       body = letStmt(makeVar("ahead", {narrow_, 1}), call("prefetch", {load(u_, ahead)}), body);
     }
     return body;
@@ -325,14 +325,15 @@ class Winograd {
           form_.isInteger ? call("madd16", {old, pair(x(channel), x(channel + 1)), pair(w(channel), w(channel + 1))})
                           : old + x(channel) * w(channel)));
     };
-    constexpr int64_t kUnroll = 4;
-    const int64_t taken = form_.isInteger ? 2 : 1, inStep = kUnroll * taken;
+    // More steps of integers at once would have their operands loaded too early for the registers.
+    const int64_t unroll = form_.isInteger ? 2 : 4;
+    const int64_t taken = form_.isInteger ? 2 : 1, inStep = unroll * taken;
     std::vector<Stmt> steps;
     steps.push_back(inTile(store(acc, {row, column, lane}, constant(wide_, 0))));
     if (int64_t whole = form_.channels / inStep)
       steps.push_back(serial(co, whole,
                              fetchingAhead(panel, point, Expr(group) * whole + Expr(co), t_.block / t_.rows * whole,
-                                           unrolled(ci, kUnroll, update(Expr(co) * inStep + Expr(ci) * taken)))));
+                                           unrolled(ci, unroll, update(Expr(co) * inStep + Expr(ci) * taken)))));
     if (int64_t rest = form_.channels % inStep)
       steps.push_back(unrolled(ci, rest / taken, update(Expr(ci) * taken + (form_.channels - rest))));
     steps.push_back(inTile(store(products, {point, tile, column, lane}, load(acc, {row, column, lane}))));
