@@ -19,9 +19,11 @@
 namespace locution::tune {
 namespace {
 
-constexpr size_t kGroup = 6;                                            // candidates between two runs of the incumbent
-constexpr double kHopeless = 1.5;                                       // times what is slow
+constexpr size_t kGroup = 6;       // candidates between two runs of the incumbent
+constexpr double kHopeless = 1.5;  // times what is slow
+constexpr int kChances = 2;
 constexpr double kSoon = 100e-6;                                        // seconds: interruptions are as long
+constexpr int64_t kSteps = 16;                                          // of a run that may be stopped
 constexpr int kRetries = 3;                                             // of a sample that lost the processor
 constexpr size_t kHugeConstant = 2u << 20, kHugeActivation = 8u << 20;  // as the runtime places them
 
@@ -30,7 +32,7 @@ struct Round {
   double within, share;
   int least;
 };
-constexpr Round kRounds[] = {{INFINITY, 0.25, 2}, {1.15, 0.5, 4}, {1.05, 1, 6}};
+constexpr Round kRounds[] = {{INFINITY, 0.25, 2}, {1.15, 0.5, 3}, {1.05, 1, 6}};
 
 // Code in place, with the buffers it is called on.
 struct Loaded {
@@ -54,11 +56,13 @@ struct Entrant {
 struct Piece {
   const Loaded* code;
   runtime::KernelArgs args;
+  int64_t first = 0;
   std::atomic<int> failure = 0;
 };
 void runPiece(void* state, int64_t begin, int64_t end) {
   auto* piece = static_cast<Piece*>(state);
-  if (int code = piece->code->entry(&piece->args, begin, end); code != 0) piece->failure.store(code);
+  if (int code = piece->code->entry(&piece->args, piece->first + begin, piece->first + end); code != 0)
+    piece->failure.store(code);
 }
 
 int64_t switchesOf(int who) {
@@ -212,21 +216,32 @@ class Batch {
     runPiece(&piece, begin, end);
     return piece.failure == 0;
   }
-  bool runOnce(const Entrant& e) {
-    for (const Loaded& part : e.parts) {
-      Piece piece{&part, {part.buffers.data(), &runtime::mathTable()}};
-      if (part.shared)
-        pool_->parallelFor(part.extent, runPiece, &piece);
-      else
-        runPiece(&piece, 0, part.extent);
-      if (piece.failure != 0) return false;
+  bool runShared(const Loaded& part, int64_t begin, int64_t end) {
+    if (!part.shared) return runPart(part, begin, end);
+    Piece piece{&part, {part.buffers.data(), &runtime::mathTable()}, begin};
+    pool_->parallelFor(end - begin, runPiece, &piece);
+    return piece.failure == 0;
+  }
+  /// One run, at most about `seconds` of it: past that the rest of the kernel's iterations is left out. Returns the share that was run.
+  double runOnce(const Entrant& e, double seconds) {
+    const int64_t from = nowNs();
+    fine_ = true;
+    for (size_t k = 0; k + 1 < e.parts.size() && fine_; ++k) fine_ = runShared(e.parts[k], 0, e.parts[k].extent);
+    const Loaded& kernel = e.parts.back();
+    const int64_t step = std::isfinite(seconds) ? std::max<int64_t>(kernel.extent / kSteps, threads_) : kernel.extent;
+    int64_t done = 0;
+    while (fine_ && done < kernel.extent) {
+      if (done > 0 && static_cast<double>(nowNs() - from) * 1e-9 > seconds) break;
+      const int64_t end = std::min(done + step, kernel.extent);
+      fine_ = runShared(kernel, done, end);
+      done = end;
     }
-    return true;
+    return fine_ ? static_cast<double>(done) / static_cast<double>(kernel.extent) : 1;
   }
 
   void poison(const Entrant& e) {
-    for (const Region& r : outputs_) std::memset(r.data(), 0xFF, r.size());
-    for (const Region& r : e.activations) std::memset(r.data(), 0xFF, r.size());
+    for (const Region& r : outputs_) std::memset(r.data(), Oracle::kPoison, r.size());
+    for (const Region& r : e.activations) std::memset(r.data(), Oracle::kPoison, r.size());
   }
 
   // Runs on poisoned outputs; the second half of the iterations first, which a kernel must not mind.
@@ -240,24 +255,28 @@ class Batch {
       if (half < part.extent) fine = fine && runPart(part, half, part.extent);
       fine = fine && runPart(part, 0, half);
     }
-    if (threads_ > 1) fine = fine && runOnce(e);
+    if (threads_ > 1 && fine) {
+      runOnce(e, INFINITY);
+      fine = fine_;
+    }
     block_->lane(0).end();
     return judge(i, fine);
   }
 
   // Whether the outputs are right; else the candidate has its outcome.
-  bool judge(size_t i, bool fine) {
+  bool judge(size_t i, bool fine, bool isPartial = false) {
     const Entrant& e = *entrants_[i];
     std::string problem = fine ? "" : "the kernel reports a failure";
     auto isIntact = [](const Region& r) { return r.isIntact(); };
     if (problem.empty() && !(std::all_of(outputs_.begin(), outputs_.end(), isIntact) &&
                              std::all_of(e.activations.begin(), e.activations.end(), isIntact)))
       problem = "it writes next to a buffer";
-    if (problem.empty()) problem = s_.oracle.check(outputTensors_, e.candidate.isWinograd);
+    if (problem.empty()) problem = s_.oracle.check(outputTensors_, e.candidate.isWinograd, isPartial);
     if (problem.empty() && s_.hasReference) {
       std::vector<Tensor> reference;
       for (size_t o = 0; o < outputs_.size(); ++o) reference.push_back(viewOf(s_.reference[o], *s_.kernel.outputs[o]));
-      problem = s_.oracle.compare(reference, outputTensors_, e.candidate.isWinograd || s_.incumbent->isWinograd);
+      problem =
+          s_.oracle.compare(reference, outputTensors_, e.candidate.isWinograd || s_.incumbent->isWinograd, isPartial);
     }
     if (problem.empty()) return true;
     block_->slot(i).fail(Outcome::Wrong, problem);
@@ -304,22 +323,26 @@ class Batch {
   // Of the threads that run kernels.
   int64_t switches() const { return switchesOf(threads_ > 1 ? RUSAGE_SELF : RUSAGE_THREAD); }
 
-  /// Seconds of one run. One that lost the processor meanwhile is made again, unless it has used up `hopeless` seconds of processor time.
+  /// Seconds of one run. One that lost the processor meanwhile is made again, unless it has used up `hopeless` seconds of processor time:
+  /// then it was stopped, and a whole one is estimated from its part.
   double sample(size_t i, double hopeless = INFINITY) {
     Entrant& e = *entrants_[i];
-    double seconds = 0;
-    for (int attempt = 0; attempt <= kRetries; ++attempt) {
+    double seconds = INFINITY;
+    isSure_ = false;
+    for (int attempt = 0; attempt <= kRetries && !isSure_; ++attempt) {
       block_->lane(0).begin(Lane::Running, static_cast<int32_t>(i));
       const int64_t begin = nowNs();
       setCaches(e);
       const int64_t lost = switches(), used = threadNs();
       const int64_t from = nowNs();
-      fine_ = runOnce(e);
+      share_ = runOnce(e, hopeless);
       const int64_t to = nowNs();
-      seconds = static_cast<double>(to - from) * 1e-9;
+      // Of several threads, one that waits for the others uses processor time, too.
+      const bool isUsedUp = threads_ == 1 && static_cast<double>(threadNs() - used) * 1e-9 > hopeless;
+      isSure_ = isUsedUp || switches() == lost;
+      seconds = std::min(seconds, static_cast<double>(to - from) * 1e-9 / share_);
       e.cost = static_cast<double>(to - begin) * 1e-9;
       block_->lane(0).end();
-      if (static_cast<double>(threadNs() - used) * 1e-9 > hopeless || switches() == lost) break;
     }
     e.best = std::min(e.best, seconds);
     return seconds;
@@ -384,10 +407,10 @@ class Batch {
     poison(e);
     const double limit = s_.options.abandonRatio * incumbent, hopeless = kHopeless * limit;
     double seconds = sample(i, hopeless);
-    if (!judge(i, fine_)) return false;
-    // The code was never run before: what is not hopeless gets a second chance, and more of them where a run is soon over.
+    if (!judge(i, fine_, share_ < 1)) return false;
+    // The code was never run before: what is not surely hopeless gets another chance, and more of them where a run is soon over.
     double spent = 0;
-    for (int k = 0; seconds > limit && (k == 0 ? seconds < hopeless || seconds < kSoon : spent < kSoon); ++k) {
+    for (int k = 0; seconds > limit && (spent < kSoon || (k < kChances && !(isSure_ && seconds > hopeless))); ++k) {
       const double again = sample(i, hopeless);
       spent += again;
       seconds = std::min(seconds, again);
@@ -424,7 +447,10 @@ class Batch {
   const Subject& s_;
   SharedBlock* block_;
   const int threads_;
-  bool isReversed_ = false, fine_ = true;
+  bool isReversed_ = false;
+  bool isSure_ = true;  ///< the last sample wasn't disturbed
+  bool fine_ = true;    ///< the last run reported no failure ...
+  double share_ = 1;    ///< ... and went through that share of the kernel's iterations
   std::shared_ptr<runtime::ThreadPool> pool_;
   std::vector<Region> outputs_;
   std::vector<Tensor> outputTensors_;

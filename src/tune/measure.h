@@ -31,7 +31,8 @@ struct Measurement {
   double seconds = 0;             ///< median of the samples
   double ratio = 0;               ///< of the incumbent's time; 0: none
   double spread = 0;              ///< interquartile range of the samples / median
-  bool abandoned = false;         ///< so much slower than the incumbent that few samples were taken
+  bool abandoned = false;         ///< so much slower than the incumbent that there is one sample, which may be an
+                                  ///< estimate from a part of a run; that part was checked
   uint64_t codeHash = 0;          ///< of the machine code
   double compileMs = 0;           ///< processor time to apply the plan and make its code
 };

@@ -21,9 +21,14 @@ class Oracle {
                              uint64_t seed);
 
   /// Empty when all known places are right, else the worst. `isWinograd`: 16 times the rounding, that of the largest sum everywhere.
-  std::string check(const std::vector<Tensor>& outputs, bool isWinograd) const;
+  /// `isPartial`: elements that still hold poison have not been computed.
+  std::string check(const std::vector<Tensor>& outputs, bool isWinograd, bool isPartial = false) const;
   /// Two results of correct plans, at all places.
-  std::string compare(const std::vector<Tensor>& want, const std::vector<Tensor>& have, bool isWinograd) const;
+  std::string compare(const std::vector<Tensor>& want, const std::vector<Tensor>& have, bool isWinograd,
+                      bool isPartial = false) const;
+
+  /// Every byte of outputs that nobody has written.
+  static constexpr int kPoison = 0xFF;
 
   size_t places() const { return places_.size(); }
   /// Of the places, those whose value is neither infinite nor NaN.

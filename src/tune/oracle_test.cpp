@@ -89,6 +89,20 @@ TEST(OracleTest, IntegersMayRoundTheOtherWayOnly) {
   EXPECT_NE(c.with(7, 2), "");
 }
 
+TEST(OracleTest, OfAPartWhatIsThereMustBeRight) {
+  Case c(sum(5000, 400, DType::F32, false), 20 * 400);
+  Tensor part(c.right.dtype(), c.right.dims());
+  std::memcpy(part.raw(), c.right.raw(), part.bytes());
+  std::memset(part.raw() + part.bytes() / 2, Oracle::kPoison, part.bytes() / 2);
+  EXPECT_EQ(c.oracle.check({part}, false, true), "");
+  EXPECT_EQ(c.oracle.compare({c.right}, {part}, false, true), "");
+  EXPECT_NE(c.oracle.check({part}, false), "");
+  EXPECT_NE(c.oracle.compare({c.right}, {part}, false), "");
+  part.setElement(0, part.elementAsDouble(0) + 1);
+  EXPECT_NE(c.oracle.check({part}, false, true), "");
+  EXPECT_NE(c.oracle.compare({c.right}, {part}, false, true), "");
+}
+
 TEST(OracleTest, TwoResultsAreComparedEverywhere) {
   Case c(sum(5000, 400, DType::F32, false), 20 * 400);
   Tensor other(c.right.dtype(), c.right.dims());

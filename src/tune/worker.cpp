@@ -1,6 +1,5 @@
 #include "tune/worker.h"
 
-#include <malloc.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -27,7 +26,6 @@ namespace locution::tune {
 namespace {
 
 constexpr int kLookMs = 50;
-constexpr int kKeptBytes = 1 << 30, kPaddedBytes = 16 << 20;
 
 struct View final : Storage {
   std::byte* bytes;
@@ -54,13 +52,6 @@ std::string headOf(int fd) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-#ifdef __GLIBC__
-  // Compiling takes and gives back tens of megabytes a time; giving pages to the system and asking for them again costs time, and
-  // interrupts the core that measures.
-  mallopt(M_TRIM_THRESHOLD, kKeptBytes);
-  mallopt(M_MMAP_THRESHOLD, kKeptBytes);
-  mallopt(M_TOP_PAD, kPaddedBytes);
-#endif
   if (getppid() != parent) _exit(1);
   work();
   _exit(0);

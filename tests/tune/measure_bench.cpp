@@ -1,12 +1,15 @@
 // How fast plans are measured, how well two measurements of one plan agree, and whether a kernel takes as long as within its model.
-//     measure_bench MODEL [THREADS [PLANS-A-KERNEL [KERNELS]]]
-// A line a kernel: its analytic plan and variations of it in a batch, twice. The ratio of a plan's two ratios says how repeatable they are.
+//     measure_bench MODEL [THREADS [PLANS-A-KERNEL [random]]]
+// A line a kernel: its analytic plan and variations of it, or plans drawn from the kernel's space, in a batch, twice. The ratio of a plan's two ratios says how repeatable they are.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
+#include "generator/random.h"
 #include "generator/scheduler.h"
 #include "model_kernels.h"
 #include "runtime/context.h"
@@ -21,10 +24,28 @@ constexpr double kNear = 1.1;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+// Of all workers so far.
+double workersSeconds() {
+  rusage u{};
+  getrusage(RUSAGE_CHILDREN, &u);
+  auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  return seconds(u.ru_utime) + seconds(u.ru_stime);
+}
+
 double quantile(std::vector<double> values, double q) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+std::vector<schedule::Plan> walksOf(const loop::Computation& kernel, const TargetSpec& target, size_t count) {
+  const space::Space space(kernel, target);
+  std::vector<schedule::Plan> out;
+  for (uint64_t seed = 1; out.size() < count && seed <= 4 * count; ++seed) {
+    schedule::Plan plan = generator::randomWalk(space, seed).plan();
+    if (std::find(out.begin(), out.end(), plan) == out.end()) out.push_back(std::move(plan));
+  }
+  return out;
 }
 
 // Milliseconds of each kernel within a run of the model, by name: medians of profiles.
@@ -67,6 +88,7 @@ std::map<std::string, double> profileOf(const std::string& path, const driver::C
 int run(int argc, char** argv) {
   driver::CompileOptions options;
   options.threads = argc > 2 ? std::atoi(argv[2]) : 1;
+  const bool random = argc > 4 && std::string(argv[4]) == "random";
   const size_t each = argc > 3 ? static_cast<size_t>(std::atoi(argv[3])) : 16;
   auto model = tune::kernelsOf(argv[1], options);
   if (!model) {
@@ -75,15 +97,16 @@ int run(int argc, char** argv) {
   }
   const std::map<std::string, double> profile = profileOf(argv[1], options);
   tune::Measurer measurer(model->session->compiler(), {});
-  size_t candidates = 0, kernels = argc > 4 ? static_cast<size_t>(std::atoi(argv[4])) : model->kernels.size();
-  double measuring = 0, opening = 0;
+  size_t candidates = 0;
+  double measuring = 0, opening = 0, processor = 0, compiling = 0;
   std::vector<double> compileMs;
   std::vector<double> repeated, near, incumbents, agreement;
   std::map<std::string, size_t> outcomes;
-  for (size_t k = 0; k < std::min(kernels, model->kernels.size()); ++k) {
+  for (size_t k = 0; k < model->kernels.size(); ++k) {
     const loop::Computation& c = model->kernels[k].computation;
     const schedule::Plan analytic = model->session->scheduler().propose(c, model->session->target());
-    std::vector<schedule::Plan> plans = tune::variationsOf(analytic);
+    std::vector<schedule::Plan> plans =
+        random ? walksOf(c, model->session->target(), each) : tune::variationsOf(analytic);
     plans.insert(plans.begin(), analytic);
     plans.resize(std::min(plans.size(), each));
     Clock::time_point start = Clock::now();
@@ -96,8 +119,10 @@ int run(int argc, char** argv) {
     std::vector<std::vector<tune::Measurement>> runs;
     for (int run = 0; run < 2; ++run) {
       start = Clock::now();
+      const double before = workersSeconds();
       auto made = (*bench)->measure(plans);
       measuring += since(start);
+      processor += workersSeconds() - before;
       if (!made) {
         std::printf("%-28s %s\n", c.name.c_str(), made.status().message().c_str());
         break;
@@ -112,6 +137,7 @@ int run(int argc, char** argv) {
       for (const auto& r : {a, b}) {
         ++outcomes[std::string(tune::outcomeName(r.outcome)) + (r.abandoned ? ", abandoned" : "")];
         if (r.compileMs > 0) compileMs.push_back(r.compileMs);
+        compiling += r.compileMs * 1e-3;
       }
       if (a.outcome != tune::Outcome::Ok && a.outcome != tune::Outcome::Illegal)
         std::printf("%s: %s: %s\n", std::string(tune::outcomeName(a.outcome)).c_str(), a.reason.c_str(),
@@ -141,6 +167,11 @@ int run(int argc, char** argv) {
       "\n%zu candidates in %.2f s: %.1f a second (opening %.2f s more); compilation: median %.2f ms, 90 %% %.2f ms\n",
       candidates, measuring, static_cast<double>(candidates) / measuring, opening, quantile(compileMs, 0.5),
       quantile(compileMs, 0.9));
+  const double eachMs = 1e3 / static_cast<double>(std::max<size_t>(candidates, 1));
+  std::printf(
+      "processor time of a candidate: %.2f ms to compile, %.2f ms for the rest; with two cores to itself that is %.1f "
+      "a second\n",
+      compiling * eachMs, (processor - compiling) * eachMs, 1e3 / ((compiling / 2 + processor - compiling) * eachMs));
   for (const auto& [name, count] : outcomes) std::printf("%s: %zu  ", name.c_str(), count);
   std::printf(
       "\nrepeated, |log ratio| median and 95 %%: %.4f %.4f; of %zu that take less than %.2f of the incumbent's time: "
@@ -156,7 +187,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: measure_bench MODEL [THREADS [PLANS-A-KERNEL [KERNELS]]]\n");
+    std::fprintf(stderr, "usage: measure_bench MODEL [THREADS [PLANS-A-KERNEL [random]]]\n");
     return 1;
   }
   return run(argc, argv);

@@ -208,6 +208,31 @@ TEST_F(MeasureTest, BadCodeHarmsNothingElse) {
   EXPECT_NE((*out)[3].reason.find("next to a buffer"), std::string::npos) << (*out)[3].reason;
 }
 
+TEST_F(MeasureTest, SlowRunsAreStoppedAndStillChecked) {
+  Computation c = product(256, 64, 256);
+  const schedule::Plan slow = planOf("parallel s0 i0"), wrong = planOf("split s0 i1 8 peel; parallel s0 i0");
+  SpoilingCompiler bad(*compiler_);
+  bad.spoil(c, wrong, [](const Function& f) {
+    struct Other : Mutator {
+      using Mutator::mutate;
+      Stmt mutate(const Stmt& s) override {
+        const auto* st = as<Store>(s);
+        if (!st || st->buffer->name != "out") return mutateChildren(s);
+        return store(st->buffer, st->indices, st->value + floatImm(DType::F32, 1));
+      }
+    };
+    Function g = f;
+    g.body = Other().mutate(f.body);
+    return g;
+  });
+  auto out = Measurer(bad, quick()).measure(c, {analytic(c), slow, wrong});
+  ASSERT_TRUE(out.isOk()) << out.status().message();
+  EXPECT_EQ((*out)[1].outcome, Outcome::Ok) << (*out)[1].reason;
+  EXPECT_TRUE((*out)[1].abandoned);
+  EXPECT_GT((*out)[1].ratio, 3);
+  EXPECT_EQ((*out)[2].outcome, Outcome::Wrong);
+}
+
 TEST_F(MeasureTest, ABadIncumbentIsAnError) {
   Computation c = product(32, 32, 32);
   SpoilingCompiler bad(*compiler_);
