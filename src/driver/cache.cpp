@@ -223,6 +223,7 @@ std::string ModelCache::fingerprint() const {
   h.text(buildIdentity());
   h.text(target_.str());
   h.text(options_.scheduler);
+  if (!options_.scheduleFile.empty() && !h.file(options_.scheduleFile)) return "";
   h.number(options_.foldCapBytes);
   h.number(static_cast<uint64_t>(options_.disabledPasses.size()));
   for (const std::string& pass : options_.disabledPasses) h.text(pass);

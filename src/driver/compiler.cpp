@@ -14,6 +14,7 @@
 #include "driver/pipeline.h"
 #include "driver/prepare.h"
 #include "frontend/onnx/onnx_importer.h"
+#include "generator/sentences.h"
 #include "hostops/attrs.h"
 #include "support/strings.h"
 #include "targets/cpu/cpu_target.h"
@@ -61,10 +62,26 @@ Result<TargetSpec> resolveTarget(const CompileOptions& options) {
 Session::Session(const CompileOptions& options, TargetSpec target) : options_(options), target_(std::move(target)) {}
 Session::~Session() = default;
 
+namespace {
+
+Result<std::string> readSchedule(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) return Status::error("--schedule " + file + ": can't be read");
+  return text.str();
+}
+
+}  // namespace
+
 Result<std::shared_ptr<Session>> Session::create(const CompileOptions& options) {
   LOCUTION_ASSIGN_OR_RETURN(TargetSpec target, resolveTarget(options));
   std::shared_ptr<Session> s(new Session(options, std::move(target)));
   LOCUTION_ASSIGN_OR_RETURN(s->scheduler_, generator::makeScheduler(options.scheduler));
+  if (!options.scheduleFile.empty()) {
+    LOCUTION_ASSIGN_OR_RETURN(std::string text, readSchedule(options.scheduleFile));
+    LOCUTION_ASSIGN_OR_RETURN(s->scheduler_,
+                              generator::makeFromSentences(text, options.scheduleFile, std::move(s->scheduler_)));
+  }
   s->compiler_ = targets::cpu::makeKernelCompiler(s->target_);
   LOCUTION_ASSIGN_OR_RETURN(TargetSpec host, targets::cpu::makeTarget("", "native", 1));
   s->host_ = targets::cpu::makeKernelCompiler(host);

@@ -25,6 +25,7 @@ Result<ScheduledKernel> scheduleKernel(const loop::Computation& computation, con
   if (computation.raw) {
     out.function = schedule::rawFunction(computation);
   } else {
+    LOCUTION_RETURN_IF_ERROR(scheduler.check(computation, target));
     schedule::Plan plan = scheduler.propose(computation, target);
     out.sentence = plan.str();
     auto lowered = schedule::apply(computation, plan);

@@ -19,6 +19,7 @@ struct CompileOptions {
   int threads = 1;             ///< what is compiled for
   int jobs = 0;                ///< compile threads; 0: all cores. Never changes the result
   std::string scheduler = "analytic";
+  std::string scheduleFile;                   ///< of sentences (generator/sentences.h); empty: none
   bool strict = false;                        ///< TargetSpec::strict
   std::map<std::string, Shape> inputShapes;   ///< specialises dynamic inputs
   std::map<std::string, Tensor> inputValues;  ///< for inputs whose values decide shapes

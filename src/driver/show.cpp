@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
+#include <set>
 
 #include "driver/kernels.h"
 #include "driver/lower.h"
 #include "driver/prepare.h"
+#include "driver/workloads.h"
+#include "generator/sentences.h"
 #include "loop/passes.h"
+#include "space/census.h"
 #include "space/kernel_kind.h"
 #include "space/workload.h"
 #include "support/strings.h"
@@ -50,30 +53,45 @@ std::string slotsText(const runtime::Executable& e, const std::vector<runtime::S
 
 /// Each workload of the kernels once, in the order in which they come.
 std::string showWorkloads(const std::vector<const loop::Computation*>& kernels) {
-  std::vector<space::Workload> workloads;
-  std::map<std::string, std::pair<size_t, int>> found;  // text: index, kernels
-  for (const loop::Computation* k : kernels) {
-    space::Workload w = space::canonical(*k);
-    auto [it, added] = found.emplace(w.text, std::make_pair(workloads.size(), 0));
-    ++it->second.second;
-    if (added) workloads.push_back(std::move(w));
-  }
+  const std::vector<ModelWorkload> workloads = distinctWorkloads(kernels);
   if (workloads.empty()) return "";
   std::string out =
       "; " + std::to_string(kernels.size()) + " kernels, " + std::to_string(workloads.size()) + " workloads\n";
-  for (const space::Workload& w : workloads) {
+  for (const ModelWorkload& m : workloads) {
+    const space::Workload& w = m.workload;
     char work[32];
     std::snprintf(work, sizeof work, "%.0f", space::multiplyAdds(w.kernel));
     out += "\n; workload " + w.id() + " " + std::string(space::kindText(space::kindOf(w.kernel))) + " x" +
-           std::to_string(found[w.text].second) + ", " + work + " multiply-adds\n" + w.text;
+           std::to_string(m.count) + ", " + work + " multiply-adds\n" + w.text;
   }
   return out;
+}
+
+// What can be decided about a kernel, or what was; of equal kernels once. Raw loops have nothing to decide.
+Result<std::string> spaceText(const Session& session, const loop::Computation& kernel, bool sentence,
+                              std::set<std::string>* seen) {
+  if (kernel.raw) return std::string();
+  const space::Space space(kernel, session.target());
+  const std::string id = space::canonical(kernel).id();
+  const std::string title = kernel.name + ": workload " + id + "\n";
+  if (!seen->insert(id).second) return sentence ? "# " + title : title;
+  if (!sentence) {
+    constexpr int kWalks = 1000;
+    return title + space::print(space::takeCensus(space, kWalks, 0)) + "\n";
+  }
+  LOCUTION_RETURN_IF_ERROR(session.scheduler().check(kernel, session.target()));
+  auto choices = session.scheduler().choices(space);
+  if (!choices)
+    return Status::error("--stage sentences: plans of the scheduler " + std::string(session.scheduler().name()) +
+                         " are not written in sentences");
+  return "# " + title + generator::sentenceLine(space, *choices) + "\n";
 }
 
 }  // namespace
 
 const std::vector<std::string>& showStages() {
-  static const std::vector<std::string> kStages = {"graph", "fused", "workloads", "loops", "llvm", "asm", "memory"};
+  static const std::vector<std::string> kStages = {"graph", "fused", "workloads", "space", "sentences",
+                                                   "loops", "llvm",  "asm",       "memory"};
   return kStages;
 }
 
@@ -131,11 +149,17 @@ Result<std::string> showModel(const std::string& path, const CompileOptions& opt
   if (!lowered.isOk()) return lowered.status().withContext(path);
   std::string out;
   std::vector<const loop::Computation*> workloads;
+  std::set<std::string> seen;
   for (const Step& step : lowered->steps) {
     const auto* k = std::get_if<KernelStep>(&step);
     if (!k || k->computation.name.find(kernel) == std::string::npos) continue;
     if (stage == "workloads") {
       workloads.push_back(&k->computation);
+      continue;
+    }
+    if (stage == "space" || stage == "sentences") {
+      LOCUTION_ASSIGN_OR_RETURN(std::string text, spaceText(*session, k->computation, stage == "sentences", &seen));
+      out += text;
       continue;
     }
     LOCUTION_ASSIGN_OR_RETURN(ScheduledKernel scheduled,

@@ -39,6 +39,9 @@ class Analytic : public Scheduler {
     if (kernel.raw) return {};
     return analyticWalk(space::Space(kernel, target)).plan();
   }
+  std::optional<space::Choices> choices(const space::Space& space) const override {
+    return analyticWalk(space).choices();
+  }
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/target.h"
 #include "loop/compute.h"
 #include "schedule/plan.h"
+#include "space/space.h"
 #include "support/status.h"
 
 namespace locution::generator {
@@ -19,6 +21,10 @@ class Scheduler {
   virtual std::string_view name() const = 0;
   /// A legal plan for the kernel on the target. Deterministic; safe to call from several threads.
   virtual schedule::Plan propose(const loop::Computation& kernel, const TargetSpec& target) const = 0;
+  /// The decisions behind that plan; nothing where the scheduler's plans are not of the kernel's space.
+  virtual std::optional<space::Choices> choices(const space::Space&) const { return std::nullopt; }
+  /// Asked before `propose`. Errors: what a user wrote about this kernel is no plan of it.
+  virtual Status check(const loop::Computation&, const TargetSpec&) const { return Status::ok(); }
 };
 
 /// Sensible and fixed: vectorised innermost, a register tile for contractions, the outer loops parallel.

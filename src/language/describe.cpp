@@ -100,11 +100,21 @@ class Describer {
       words->push_back("at:" + group);
     }
   }
+  // Indices and conditions about them: no value is read.
+  static bool isIndexing(const loop::Expr& e) {
+    if (isFloat(e->type.dtype)) return false;
+    bool reads = false;
+    loop::visit(e, [&](const loop::Expr& x) {
+      reads = reads || loop::as<loop::Load>(x) || isFloat(x->type.dtype);
+      return !reads;
+    });
+    return !reads;
+  }
   // Kinds of operations on values, parents first, runs of one kind once. Index arithmetic is what the steps say.
   void operations(const loop::Expr& root, int* left) {
     std::string last;
     loop::visit(root, [&](const loop::Expr& e) {
-      if (loop::as<loop::Load>(e)) return false;
+      if (loop::as<loop::Load>(e) || isIndexing(e)) return false;
       std::string word;
       if (const auto* b = loop::as<loop::Binary>(e)) {
         static constexpr std::string_view kOps[] = {

@@ -34,6 +34,8 @@ constexpr Command kCommands[] = {
     {"verify", 'V', "compare every kernel with the reference interpreter", inCompiler<&CompilerModule::verify>, true},
     {"reduce", 'D', "shrink a model that fails to the smallest that still fails", inCompiler<&CompilerModule::reduce>,
      true},
+    {"audit", 'A', "draw plans of a model's kernels at random and put them to the test",
+     inCompiler<&CompilerModule::audit>, true},
     {"machine", 'M', "measure this machine and write its profile", inCompiler<&CompilerModule::machine>, false},
 };
 

@@ -18,7 +18,7 @@ struct Options {
   std::vector<std::string> inputs, shapes, values, disabledPasses, dumpAfter;
   std::string outputDir, outputFormat = "npy", outputFile;
   int threads = 1, jobs = 0;
-  std::string triple, cpu, machine, scheduler = "analytic", records, cache = "off";
+  std::string triple, cpu, machine, scheduler = "analytic", schedule, records, cache = "off";
   int64_t cacheLimit = 8192;
   bool strict = false;
   uint64_t seed = 0;
@@ -26,6 +26,7 @@ struct Options {
   int limit = 60;
   bool profile = false, blocks = false;
   std::string json, trace, stage = "fused", kernel;
+  int64_t sentences = 10000, compiledPlans = 100, measuredPlans = 0;
   bool timePasses = false, verbose = false;
 };
 

@@ -20,6 +20,7 @@ Result<Model> openOnnx(const Options& options, GivenInputs* given);
 Status compileCommand(const Options& options);
 Status showCommand(const Options& options);
 Status verifyCommand(const Options& options);
+Status auditCommand(const Options& options);
 Status reduceCommand(const Options& options);
 Status machineCommand(const Options& options);
 

@@ -27,6 +27,7 @@ Result<driver::CompileOptions> compileOptions(const Options& options) {
   out.cpu = options.cpu;
   out.machineFile = options.machine;
   out.scheduler = options.scheduler;
+  out.scheduleFile = options.schedule;
   out.strict = options.strict;
   for (const std::string& s : options.shapes) {
     size_t eq = s.rfind('=');

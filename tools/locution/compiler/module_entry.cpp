@@ -16,6 +16,7 @@ extern "C" __attribute__((visibility("default"))) const locution::tools::Compile
                                          verifyCommand,
                                          reduceCommand,
                                          machineCommand,
+                                         auditCommand,
                                          locution::frontend::readValueProto,
                                          locution::frontend::writeValueProto};
   return &kModule;
