@@ -126,6 +126,8 @@ class Applier {
       if (auto illegal = step(plan_.steps[i])) return ApplyError{*illegal, static_cast<int32_t>(i)};
     for (const Nest& n : nests_)
       if (auto illegal = n.check()) return ApplyError{*illegal};
+    for (size_t i = 0; i < nests_.size(); ++i)
+      if (peelsInTile(i)) return ApplyError{Illegal::PeelInTile};
     for (const auto& [i, dot] : dots_)
       if (!dotLegal(i, dot.loop)) return ApplyError{Illegal::NotDot};
     for (size_t i = 0; i < stages_.size(); ++i)
@@ -175,6 +177,17 @@ class Applier {
     const auto& order = nests_[i].order();
     return !order.empty() && order.back().name == "i" + std::to_string(stages_[i].axes.size() - 1) &&
            order.back().kind == LoopKind::Serial;
+  }
+
+  // Within a register tile nothing branches.
+  bool peelsInTile(size_t i) const {
+    if (stages_[i].combiner == Combiner::None || stages_[i].scan) return false;
+    bool within = false;
+    for (const Loop& l : nests_[i].order()) {
+      within = within || l.reduce;
+      if (within && !l.reduce && l.kind != LoopKind::Serial && nests_[i].peels(l.name)) return true;
+    }
+    return false;
   }
 
   // Inside the loop are loops of the register tile only.

@@ -146,6 +146,16 @@ std::optional<Illegal> Nest::check() const {
   return std::nullopt;
 }
 
+bool Nest::peels(const std::string& name) const {
+  const Split* s = splitOfPart(name);
+  if (!s || s->outer != name || s->tail != Tail::Peel) return false;
+  if (extentOf(s->parent, {}) % s->factor != 0) return true;
+  // The parent may be a tile that is cut short itself.
+  const Split* above = splitOfPart(s->parent);
+  if (!above || above->inner != s->parent || above->tail != Tail::Peel) return false;
+  return extentOf(above->parent, {}) % above->factor % s->factor != 0;
+}
+
 int64_t Nest::extentOf(const std::string& name, const Env& env) const {
   auto known = env.extent.find(name);
   if (known != env.extent.end()) return known->second;

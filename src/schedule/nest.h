@@ -42,6 +42,8 @@ class Nest {
   std::optional<Illegal> check() const;
 
   const std::vector<Loop>& order() const { return order_; }
+  /// The loop counts tiles of which the last is incomplete and cut short: what is inside needs two versions.
+  bool peels(const std::string& name) const;
   /// Iterations of a loop or axis under `env`.
   int64_t extentOf(const std::string& name, const Env& env) const;
   /// Opens the loops of `names` (outermost first) around `inside`. Before the reduction (`inTile` false) incomplete tiles branch;

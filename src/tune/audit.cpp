@@ -20,6 +20,8 @@ namespace locution::tune {
 namespace {
 
 constexpr size_t kMostFailures = 20;
+/// Seconds for a run that is only compared: a plan may be a thousand times slower than another, and right.
+constexpr double kPatience = 60;
 
 uint64_t mix(uint64_t seed, int64_t i) { return hashBytes(&i, sizeof i, seed); }
 
@@ -121,7 +123,9 @@ class Auditor {
       say("comparing " + report_.workloads[w].id);
       const space::Space space(workloads_[w].kernel, target.spec);
       const Draws drawn = draw(space, count, from);
-      const Measurer measurer(*target.compiler, {});
+      MeasureOptions patient;
+      patient.watchdogSeconds = kPatience;
+      const Measurer measurer(*target.compiler, patient);
       auto bench = measurer.open(workloads_[w].kernel, generator::analyticWalk(space).plan());
       auto results = bench.isOk() ? (*bench)->check(drawn.plans) : bench.status();
       if (!results.isOk()) {
