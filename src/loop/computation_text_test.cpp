@@ -90,7 +90,7 @@ TEST(ComputationText, MistakesAreToldWithTheirLine) {
 }
 
 TEST(ComputationText, RandomComputationsSurvivePrintingAndParsing) {
-  for (uint64_t seed = 0; seed < 2000; ++seed) {
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
     Computation c = testing::RandomFunctions(seed).makeComputation();
     ASSERT_TRUE(verify(c).isOk()) << seed << ": " << verify(c).message() << "\n" << print(c);
     for (const std::string& text : {print(c), printNameFree(c)}) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "loop/build.h"
 #include "loop/computation_text.h"
 #include "loop/passes.h"
 #include "space/workload.h"
@@ -60,6 +61,18 @@ TEST(Workload, WhatPlansDependOnCounts) {
     text.replace(text.find(from), std::string(from).size(), to);
     EXPECT_NE(parseWorkload(text)->hash, parseWorkload(kDense)->hash) << text;
   }
+}
+
+TEST(Workload, DeepNestingIsBeyondTheTextButNoCrash) {
+  loop::Stage s;
+  loop::BufferRef in = loop::makeBuffer("in", {DType::F32, 1}, {4});
+  s.out = loop::makeBuffer("out", {DType::F32, 1}, {4});
+  s.axes = {{loop::makeVar("i"), 4}};
+  s.body = loop::load(in, {s.axes[0].var});
+  for (int n = 0; n < 600; ++n) s.body = loop::maxOf(loop::constant(DType::F32, n), s.body);
+  Workload w = canonical({"deep", {in}, {}, {s.out}, {s}, nullptr});
+  EXPECT_EQ(loop::printNameFree(w.kernel), w.text);
+  EXPECT_EQ(parseWorkload(w.text).isOk() ? "" : parseWorkload(w.text).status().message(), "line 2: too deeply nested");
 }
 
 TEST(Workload, BadTextIsAnError) {
