@@ -340,17 +340,32 @@ bool StageChoices::mayPack(size_t k) const {
   return packedElements(k) <= elements * kMostCopies;
 }
 
+// A loop over joined axes is one dim of the copy, whichever of them the operand uses.
 int64_t StageChoices::packedElements(size_t k) const {
   const Access& a = facts_->operands[k];
+  const std::vector<size_t> alongLanes = columns(), tiled = rows();
+  auto isIn = [](const std::vector<size_t>& list, size_t i) {
+    return std::find(list.begin(), list.end(), i) != list.end();
+  };
+  bool usesColumns = false, usesRows = false;
   int64_t elements = 1;
-  for (size_t i = 0; i < a.spatial.size(); ++i)
-    if (a.used(i)) elements *= facts_->stage->axes[i].extent;
-  for (size_t i = 0; i < a.reduce.size(); ++i)
-    if (a.usedReduce(i)) elements *= facts_->stage->reduce[i].extent;
+  for (size_t i = 0; i < a.spatial.size(); ++i) {
+    const bool isColumn = !isFold() && isIn(alongLanes, i);
+    if (!a.used(i)) continue;
+    usesColumns = usesColumns || isColumn;
+    usesRows = usesRows || isIn(tiled, i);
+    if (!isColumn && !isIn(tiled, i)) elements *= facts_->stage->axes[i].extent;
+    if (isColumn && facts_->groupOf(i) > 1) elements *= facts_->stage->axes[i].extent / facts_->groupOf(i);
+  }
+  for (size_t i = 0; i < a.reduce.size(); ++i) {
+    const bool isColumn = isFold() && isIn(alongLanes, i);
+    if (!a.usedReduce(i)) continue;
+    usesColumns = usesColumns || isColumn;
+    if (!isColumn) elements *= facts_->stage->reduce[i].extent;
+  }
   // Tiles are padded.
-  if (!isFold() && hasVector() && a.used(vectorAxis()))
-    elements = elements / std::max<int64_t>(1, columnExtent()) * columnTiles() * get(Decision::Vectors, 1) *
-               get(Decision::Lanes, 1);
+  if (usesColumns) elements *= columnTiles() * get(Decision::Vectors, 1) * get(Decision::Lanes, 1);
+  if (usesRows) elements *= rowTiles() * get(Decision::Rows, 1);
   return elements;
 }
 
