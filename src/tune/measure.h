@@ -29,7 +29,7 @@ struct Measurement {
   std::vector<double> samples;    ///< seconds of a run each, in order
   std::vector<double> incumbent;  ///< its time next to each sample
   double seconds = 0;             ///< median of the samples
-  double ratio = 0;               ///< of the incumbent's time; 0: none
+  double ratio = 0;               ///< its least sample over the incumbent's least; 0: none
   double spread = 0;              ///< interquartile range of the samples / median
   bool abandoned = false;         ///< so much slower than the incumbent that there is one sample, which may be an
                                   ///< estimate from a part of a run; that part was checked
@@ -40,7 +40,7 @@ struct Measurement {
 struct MeasureOptions {
   int threads = 0;             ///< that run a kernel; 0: as many as the target is compiled for
   int jobs = 0;                ///< that compile; 0: all cores
-  double secondsEach = 0.008;  ///< to spend on samples of a candidate; what is near the best gets twice that
+  double secondsEach = 0.008;  ///< to spend on samples of a candidate near the best; others get less
   double abandonRatio = 2;     ///< no more samples once that much slower than the incumbent
   double watchdogSeconds = 2;  ///< of a run; at least 20 times what the incumbent takes
   double compileSeconds = 10;  ///< of a compilation

@@ -3,8 +3,11 @@
 #include "tune/measure.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -206,6 +209,39 @@ TEST_F(MeasureTest, BadCodeHarmsNothingElse) {
     EXPECT_EQ(outcomeName((*out)[i].outcome), outcomeName(want[i])) << i << ": " << (*out)[i].reason;
   EXPECT_NE((*out)[1].reason.find("element 100 is 7"), std::string::npos) << (*out)[1].reason;
   EXPECT_NE((*out)[3].reason.find("next to a buffer"), std::string::npos) << (*out)[3].reason;
+}
+
+TEST_F(MeasureTest, AWorkerEndsWithItsParent) {
+  // What the parent leaves behind becomes this process's child.
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t parent = fork();
+  ASSERT_GE(parent, 0);
+  if (parent == 0) {
+    Computation c = product(8, 8, 8);
+    SpoilingCompiler bad(*compiler_);
+    const schedule::Plan plan = planOf("split s0 i0 2 peel");
+    bad.spoil(c, plan, [&](const Function& f) {
+      (void)!write(ready[1], "x", 1);
+      sleep(100);
+      return f;
+    });
+    MeasureOptions options = quick();
+    options.compileSeconds = 100;
+    (void)Measurer(bad, options).measure(c, {analytic(c), plan});
+    _exit(0);
+  }
+  char text = 0;
+  ASSERT_EQ(read(ready[0], &text, 1), 1);
+  kill(parent, SIGKILL);
+  ASSERT_EQ(waitpid(parent, nullptr, 0), parent);
+  int status = 0;
+  ASSERT_GT(wait(&status), 0);  // hangs where the worker lives on
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  close(ready[0]);
+  close(ready[1]);
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 TEST_F(MeasureTest, SlowRunsAreStoppedAndStillChecked) {
