@@ -42,7 +42,7 @@ struct MeasureOptions {
   int jobs = 0;                ///< that compile; 0: all cores
   double secondsEach = 0.008;  ///< to spend on samples of a candidate near the best; others get less
   double abandonRatio = 2;     ///< no more samples once that much slower than the incumbent
-  double watchdogSeconds = 2;  ///< of a run; at least 20 times what the incumbent takes
+  double watchdogSeconds = 1;  ///< of a run; at least 10 times what the incumbent takes
   double compileSeconds = 10;  ///< of a compilation
   uint64_t seed = 1;           ///< of operands and sampled places
   double maxPoints = 2e5;  ///< that the interpreter evaluates for comparison; a tenth of a second holds some millions

@@ -120,7 +120,7 @@ class Watch {
       if (at == Lane::Idle) continue;
       const double seconds = static_cast<double>(nowNs() - lane.since.load(std::memory_order_relaxed)) * 1e-9;
       const double limit = at == Lane::Compiling ? s_.options.compileSeconds
-                                                 : std::max(s_.options.watchdogSeconds, 20 * s_.incumbentSeconds);
+                                                 : std::max(s_.options.watchdogSeconds, 10 * s_.incumbentSeconds);
       if (seconds <= limit) continue;
       char text[80];
       std::snprintf(text, sizeof text, "no end of %s within %.3g s", at == Lane::Compiling ? "compiling" : "a run",
