@@ -85,8 +85,8 @@ class MeasureTest : public testing::Test {
   static MeasureOptions quick() {
     MeasureOptions o;
     o.secondsEach = 0.002;
-    o.watchdogSeconds = 0.5;
-    o.compileSeconds = 5;
+    o.watchdogSeconds = 2;
+    o.compileSeconds = 20;
     return o;
   }
 
@@ -199,7 +199,7 @@ TEST_F(MeasureTest, BadCodeHarmsNothingElse) {
     return f;
   });
   MeasureOptions options = quick();
-  options.compileSeconds = 1;
+  options.compileSeconds = 4;
   options.jobs = 2;
   auto out = Measurer(bad, options).measure(c, plans);
   ASSERT_TRUE(out.isOk()) << out.status().message();
