@@ -12,7 +12,7 @@ HEAD = """# The command line
 Made by `scripts/command_line.py` from the tables in `tools/locution/`; don't edit.
 
 MODEL is a .onnx file or a graph as text (`locution show --stage graph` prints one, `locution reduce` writes one); for run, bench and show
-also a compiled .loc. Exit code 0; 1 with one message on standard error for anything you
+also a compiled .loc. RECORDS is a file of records, or the URI of a PostgreSQL database (`postgresql://user@host/name`). Exit code 0; 1 with one message on standard error for anything you
 can mend; 70 for a bug of ours, with a file to report.
 
 """

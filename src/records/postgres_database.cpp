@@ -13,23 +13,10 @@
 namespace locution::records {
 namespace {
 
-#define LIBPQ_FUNCTIONS(F)                                                                                          \
-  F(PQconnectdbParams)                                                                                              \
-  F(PQfinish)                                                                                                       \
-  F(PQstatus)                                                                                                       \
-  F(PQerrorMessage)                                                                                                 \
-  F(PQexec)                                                                                                         \
-  F(PQprepare)                                                                                                      \
-  F(PQexecPrepared)                                                                                                 \
-  F(PQresultStatus) F(PQresultErrorMessage) F(PQclear) F(PQntuples) F(PQnfields) F(PQgetvalue) F(PQgetlength)       \
-      F(PQgetisnull) F(PQftype) F(PQcmdTuples) F(PQsetNoticeProcessor) F(PQenterPipelineMode) F(PQexitPipelineMode) \
-          F(PQpipelineSync) F(PQsendQueryPrepared) F(PQgetResult) F(PQtransactionStatus) F(PQparameterStatus)       \
-              F(PQconninfoParse) F(PQconninfoFree) F(PQfreemem)
-
 struct Libpq {
-#define POINTER(name) decltype(&::name) name = nullptr;
-  LIBPQ_FUNCTIONS(POINTER)
-#undef POINTER
+#define LIBPQ(name) decltype(&::name) name = nullptr;
+#include "records/libpq.inc"
+#undef LIBPQ
 };
 
 Result<const Libpq*> libpq() {
@@ -38,11 +25,11 @@ Result<const Libpq*> libpq() {
     if (!library) return Status::error(std::string("PostgreSQL needs libpq (Debian's package libpq5): ") + dlerror());
     Libpq found;
     const char* missing = nullptr;
-#define LOAD(name)                                                            \
+#define LIBPQ(name)                                                           \
   found.name = reinterpret_cast<decltype(found.name)>(dlsym(library, #name)); \
   if (!found.name) missing = #name;
-    LIBPQ_FUNCTIONS(LOAD)
-#undef LOAD
+#include "records/libpq.inc"
+#undef LIBPQ
     if (missing) return Status::error(std::string("libpq is too old: it has no ") + missing);
     return found;
   }();
@@ -197,6 +184,7 @@ class PostgresDatabase : public Database {
     if (!options) {
       std::string why = error ? oneLine(error) : "";
       pq_.PQfreemem(error);
+      if (size_t at = why.find(uri); at != std::string::npos) why.replace(at, uri.size(), "it");
       return Status::error("the PostgreSQL URI can't be read: " + why);
     }
     std::string host, port, name;

@@ -28,14 +28,15 @@ class SqliteDatabase : public Database {
     std::error_code error;
     if (!create && !std::filesystem::exists(path_, error)) return Status::error("no such file");
     if (std::filesystem::is_directory(path_, error)) return Status::error("is a folder");
-    int flags = readOnly_ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
-    LOCUTION_RETURN_IF_ERROR(openFile(path_, flags));
+    // A reader may write too, if it can: who closes last takes the log away. SQLite itself falls back to reading.
+    LOCUTION_RETURN_IF_ERROR(openFile(path_, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0)));
     if (!readOnly_) return setUp();
-    // A reader of a log needs to write beside the file. Where it can't, and no log is left, the file alone is the database.
+    LOCUTION_RETURN_IF_ERROR(run("PRAGMA query_only = ON", {}).status());
+    // A reader of a log needs shared memory beside the file. Where that can't be, and no log is left, the file alone is the database.
     if (one("SELECT count(*) FROM sqlite_master").isOk()) return Status::ok();
     if (code_ == SQLITE_CANTOPEN && !std::filesystem::exists(path_ + "-wal", error)) {
       close();
-      return openFile("file:" + escaped(path_) + "?immutable=1", flags | SQLITE_OPEN_URI);
+      return openFile("file:" + escaped(path_) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
     }
     return Status::ok();  // hasTables() says what is wrong
   }

@@ -30,6 +30,7 @@ struct Filter {
   std::optional<Outcome> outcome = {};
   /// Times of code that is no longer generated are left out unless asked for.
   enum class Stale { Exclude, Include, Only } stale = Stale::Exclude;
+  bool operator==(const Filter&) const = default;
 };
 
 /// What `best` goes by, taken over all records of a sentence as their median. Ratios, for a machine's drift cancels in them; they are
@@ -116,15 +117,30 @@ class Store {
   /// Names of the tasks that are done and start with `prefix`, sorted.
   Result<std::vector<std::string>> doneTasks(const std::string& prefix);
 
+  // Whole databases.
+  struct Merged {
+    int64_t texts = 0, records = 0, present = 0;  ///< new, new, and there before
+  };
+  /// Takes over the other's texts and records, all or none. Marks of staleness come along with new records; tasks stay behind.
+  Result<Merged> merge(Store& other);
+  /// JSON lines: a head, the texts that records refer to, the records (docs/decisions/records.md). Equal contents make equal bytes,
+  /// whatever the back end and the order of adding. Compressed where the name ends in .gz or .zst. The file is whole or not there.
+  Status exportTo(const std::string& path, const Filter& filter = {.stale = Filter::Stale::Include});
+  /// All or none. Errors name file and line.
+  Result<Merged> importFrom(const std::string& path);
+
   /// Reads everything: the back end's own checks, and that each text and record is what its key and id say. Returns the number of records.
   Result<int64_t> verify();
 
  private:
+  class Intake;
   explicit Store(std::unique_ptr<Database> database);
   Result<bool> putTo(TextKind kind, const std::string& key, const std::string& text);
   Status known(TextKind kind, const std::string& key);
   using Visitor = std::function<Status(const Record& record, bool stale, const std::string& id)>;
   Status scan(const Filter& filter, const Visitor& visit);
+  /// All that `fill` hands in, in one transaction.
+  Result<Merged> takeIn(const std::function<Status(Intake& intake)>& fill);
   /// That a database takes them: each by itself, and that it has their texts.
   Status check(std::span<const Record> records);
 

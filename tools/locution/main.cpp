@@ -23,20 +23,23 @@ struct Command {
   char letter;
   const char* help;
   locution::Status (*run)(const locution::tools::Options&);
-  bool takesModel;
+  const char* operand;  ///< MODEL, RECORDS or none
 };
 
 constexpr Command kCommands[] = {
-    {"run", 'R', "run a model once on given or random input", locution::tools::runCommand, true},
-    {"bench", 'B', "time a model", locution::tools::benchCommand, true},
-    {"compile", 'C', "write a compiled model (.loc)", inCompiler<&CompilerModule::compile>, true},
-    {"show", 'S', "print a stage of the compilation", inCompiler<&CompilerModule::show>, true},
-    {"verify", 'V', "compare every kernel with the reference interpreter", inCompiler<&CompilerModule::verify>, true},
+    {"run", 'R', "run a model once on given or random input", locution::tools::runCommand, "MODEL"},
+    {"bench", 'B', "time a model", locution::tools::benchCommand, "MODEL"},
+    {"compile", 'C', "write a compiled model (.loc)", inCompiler<&CompilerModule::compile>, "MODEL"},
+    {"show", 'S', "print a stage of the compilation", inCompiler<&CompilerModule::show>, "MODEL"},
+    {"verify", 'V', "compare every kernel with the reference interpreter", inCompiler<&CompilerModule::verify>,
+     "MODEL"},
     {"reduce", 'D', "shrink a model that fails to the smallest that still fails", inCompiler<&CompilerModule::reduce>,
-     true},
+     "MODEL"},
     {"audit", 'A', "draw plans of a model's kernels at random and put them to the test",
-     inCompiler<&CompilerModule::audit>, true},
-    {"machine", 'M', "measure this machine and write its profile", inCompiler<&CompilerModule::machine>, false},
+     inCompiler<&CompilerModule::audit>, "MODEL"},
+    {"machine", 'M', "measure this machine and write its profile", inCompiler<&CompilerModule::machine>, nullptr},
+    {"records", 'K', "sum up, merge, export and import records of measured sentences",
+     inCompiler<&CompilerModule::records>, "RECORDS"},
 };
 
 }  // namespace
@@ -49,7 +52,11 @@ int main(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) options.commandLine += (i ? " " : "") + std::string(argv[i]);
   for (const Command& c : kCommands) {
     CLI::App* sub = app.add_subcommand(c.name, c.help);
-    if (c.takesModel) sub->add_option("MODEL", options.model, "a .onnx or .loc file, or a graph as text")->required();
+    std::string operand = c.operand ? c.operand : "";
+    if (operand == "MODEL")
+      sub->add_option(operand, options.model, "a .onnx or .loc file, or a graph as text")->required();
+    if (operand == "RECORDS")
+      sub->add_option(operand, options.records, "a file of records or postgresql://...")->required();
     locution::tools::addFlags(*sub, options, c.letter);
   }
   try {

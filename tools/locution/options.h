@@ -28,6 +28,8 @@ struct Options {
   std::string json, trace, stage = "fused", kernel;
   int64_t sentences = 10000, compiledPlans = 100, measuredPlans = 0;
   bool timePasses = false, verbose = false;
+  std::vector<std::string> importFiles, mergeFiles;
+  std::string exportFile;
 };
 
 /// Adds the flags of flags.inc that the command (one letter of that table) takes.

@@ -23,5 +23,6 @@ Status verifyCommand(const Options& options);
 Status auditCommand(const Options& options);
 Status reduceCommand(const Options& options);
 Status machineCommand(const Options& options);
+Status recordsCommand(const Options& options);
 
 }  // namespace locution::tools

@@ -17,6 +17,7 @@ extern "C" __attribute__((visibility("default"))) const locution::tools::Compile
                                          reduceCommand,
                                          machineCommand,
                                          auditCommand,
+                                         recordsCommand,
                                          locution::frontend::readValueProto,
                                          locution::frontend::writeValueProto};
   return &kModule;
