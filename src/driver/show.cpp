@@ -150,6 +150,7 @@ Result<std::string> showModel(const std::string& path, const CompileOptions& opt
   std::string out;
   std::vector<const loop::Computation*> workloads;
   std::set<std::string> seen;
+  if (stage == "space") out = space::decisionLegend() + "\n";
   for (const Step& step : lowered->steps) {
     const auto* k = std::get_if<KernelStep>(&step);
     if (!k || k->computation.name.find(kernel) == std::string::npos) continue;
@@ -173,7 +174,7 @@ Result<std::string> showModel(const std::string& path, const CompileOptions& opt
     }
   }
   out += showWorkloads(workloads);
-  if (out.empty() && !kernel.empty())
+  if ((out.empty() || (stage == "space" && seen.empty())) && !kernel.empty())
     return Status::error("--kernel " + kernel + ": no kernel has a name that contains this");
   return out;
 }

@@ -55,4 +55,14 @@ std::string print(const Census& census) {
   return out;
 }
 
+std::string decisionLegend() {
+  std::string out;
+  for (size_t d = 0; d < kDecisions; ++d) {
+    std::string name(decisionName(static_cast<Decision>(d)));
+    name.resize(8, ' ');
+    out += name + std::string(decisionHelp(static_cast<Decision>(d))) + "\n";
+  }
+  return out;
+}
+
 }  // namespace locution::space

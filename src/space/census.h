@@ -26,5 +26,7 @@ Census takeCensus(const Space& space, int walks, uint64_t seed);
 
 /// "about 2.1e+09 plans; ...", then a line for each question.
 std::string print(const Census& census);
+/// What each decision's name stands for, a line each.
+std::string decisionLegend();
 
 }  // namespace locution::space

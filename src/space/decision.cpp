@@ -102,16 +102,4 @@ std::vector<int64_t> ladderUpTo(int64_t most) {
   return {all.begin(), std::upper_bound(all.begin(), all.end(), most)};
 }
 
-int64_t nearestStep(int64_t value) {
-  const std::vector<int64_t>& all = ladder();
-  auto above = std::lower_bound(all.begin(), all.end(), value);
-  if (above == all.end()) return all.back();
-  if (above == all.begin() || *above == value) return *above;
-  const int64_t below = *(above - 1);
-  return static_cast<double>(value) / static_cast<double>(below) <=
-                 static_cast<double>(*above) / static_cast<double>(value)
-             ? below
-             : *above;
-}
-
 }  // namespace locution::space

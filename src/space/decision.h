@@ -36,8 +36,6 @@ std::optional<std::pair<Decision, int64_t>> parseChoice(std::string_view text);
 const std::vector<int64_t>& ladder();
 /// The steps of the ladder in [1, most].
 std::vector<int64_t> ladderUpTo(int64_t most);
-/// The step nearest to `value` in ratio.
-int64_t nearestStep(int64_t value);
 
 /// Of one stage; stage -1: of the kernel as a whole.
 struct Choice {

@@ -118,7 +118,9 @@ def test_sentences_of_another_target_are_refused(model, sentences, tmp_path):
 def test_the_space_says_what_is_decided(model):
     shown = run("show", model, "--stage", "space", "--cpu", "x86-64-v3")
     assert shown.returncode == 0, shown.stderr
-    first = shown.stdout.splitlines()
+    legend, _, kernels = shown.stdout.partition("\n\n")
+    assert "mr      rows of the register tile" in legend.splitlines()
+    first = kernels.splitlines()
     assert "workload" in first[0] and float(first[1].split()[1]) > 1e5 and first[1].endswith("random walks)")
     assert any(l.split()[2:3] == ["mr"] for l in first)
 
