@@ -144,7 +144,7 @@ Result<Lowered> Session::lower(const graph::Graph& graph, bool openInputs) {
   MakeRegion make = [this](graph::Graph region, const std::string& name) {
     return makeRegion(std::move(region), name);
   };
-  return lowerGraph(graph, make, openInputs);
+  return lowerGraph(graph, make, target_, openInputs);
 }
 
 Result<std::shared_ptr<const runtime::Executable>> Session::build(Lowered lowered) {

@@ -82,7 +82,7 @@ Result<std::shared_ptr<const Evaluator::Compiled>> Evaluator::compile(const loop
     out->calls.push_back(std::move(call));
     return Status::ok();
   };
-  for (const loop::Computation& kernel : schedule::cutKernels(fused)) {
+  for (const loop::Computation& kernel : schedule::cutKernels(fused, host_.target())) {
     LOCUTION_ASSIGN_OR_RETURN(ScheduledKernel scheduled, scheduleKernel(kernel, scheduler_, host_.target()));
     std::vector<size_t> packed;
     for (size_t k = 0; k < scheduled.packSources.size(); ++k) {

@@ -50,8 +50,8 @@ std::string lowerCase(std::string text) {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, const MakeRegion& makeRegion, bool openInputs)
-      : g_(graph), makeRegion_(makeRegion), openInputs_(openInputs) {}
+  Lowering(const Graph& graph, const MakeRegion& makeRegion, const TargetSpec& target, bool openInputs)
+      : g_(graph), makeRegion_(makeRegion), target_(target), openInputs_(openInputs) {}
 
   Result<Lowered> run() {
     planDeferred();
@@ -397,7 +397,7 @@ class Lowering {
       }
       return it->second;
     };
-    std::vector<loop::Computation> kernels = schedule::cutKernels(computation);
+    std::vector<loop::Computation> kernels = schedule::cutKernels(computation, target_);
     std::vector<std::vector<std::string>> opsOf = opsOfKernels(origins, kernels);
     for (size_t i = 0; i < kernels.size(); ++i) {
       loop::Computation& kernel = kernels[i];
@@ -454,6 +454,7 @@ class Lowering {
 
   const Graph& g_;
   const MakeRegion& makeRegion_;
+  const TargetSpec& target_;
   const bool openInputs_;
   std::vector<Step> last_;
   std::set<NodeId> deferred_;
@@ -478,8 +479,9 @@ std::vector<HostStep::Operand> operandsOf(const Step& step) {
   return out;
 }
 
-Result<Lowered> lowerGraph(const Graph& graph, const MakeRegion& makeRegion, bool openInputs) {
-  return Lowering(graph, makeRegion, openInputs).run();
+Result<Lowered> lowerGraph(const Graph& graph, const MakeRegion& makeRegion, const TargetSpec& target,
+                           bool openInputs) {
+  return Lowering(graph, makeRegion, target, openInputs).run();
 }
 
 }  // namespace locution::driver

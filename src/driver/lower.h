@@ -89,7 +89,9 @@ struct Lowered {
 /// Nodes whose shapes, or the values that they are compiled for, are computed by others become one region at the end, together with all
 /// that depends on them: compiled when a run comes there, by the same steps, what was open being known then.
 /// Errors: what can't be compiled (listed all at once), with the node.
+/// `target`: where to cut fused nodes into kernels depends on its caches.
 /// `openInputs`: shapes of main inputs may be unknown, which counts like shapes that nodes compute: host operators take them as they come.
-Result<Lowered> lowerGraph(const graph::Graph& graph, const MakeRegion& makeRegion, bool openInputs = false);
+Result<Lowered> lowerGraph(const graph::Graph& graph, const MakeRegion& makeRegion, const TargetSpec& target,
+                           bool openInputs = false);
 
 }  // namespace locution::driver

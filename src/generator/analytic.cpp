@@ -15,6 +15,7 @@ Wishes kernelWishes(const space::Space& space) {
   wishes.set(Decision::Share, space.mostShared());
   wishes.set(Decision::SharedParallel, space.mostShared());
   if (space.isChain()) wishes.set(Decision::Strips, chooseStrips(space));
+  if (space.isRolled()) wishes.set(Decision::RowTasks, chooseRowTasks(space));
   return wishes;
 }
 

@@ -260,7 +260,8 @@ class Baseline : public Scheduler {
     Plan plan;
     if (kernel.raw) return plan;
     // Its stages agree on more than leading axes.
-    if (const space::Space space(kernel, target); space.isChain()) return analyticWalk(space).plan();
+    if (const space::Space space(kernel, target); space.isChain() || space.isRolled())
+      return analyticWalk(space).plan();
     const size_t shared = planShared(kernel, &plan);
     for (size_t i = 0; i < kernel.stages.size(); ++i) planStage({kernel, i, shared, target}, &plan);
     return plan;

@@ -32,10 +32,12 @@ class ContractionRule {
         s_(*f_.stage),
         target_(*f_.target),
         own_(stage.scope().own),
-        isAlone_(stage.scope().isAlone) {}
+        isAlone_(stage.scope().isAlone),
+        isRow_(stage.scope().isRow) {}
 
   std::optional<Wishes> wishes() {
-    if (s_.scan || !f_.isProduct() || s_.axes.empty() || s_.reduce.empty() || !isAlone_) return std::nullopt;
+    if (s_.scan || !f_.isProduct() || s_.axes.empty() || s_.reduce.empty() || !(isAlone_ || isRow_))
+      return std::nullopt;
     v_ = s_.axes.size() - 1;
     vExtent_ = s_.axes[v_].extent;
     if (vExtent_ < 4) return std::nullopt;
@@ -138,7 +140,7 @@ class ContractionRule {
   // The row operand of a block stays in the second cache while every vector tile goes by. Where a row is as long as the reduction
   // (matrices), the reduction is cut too, and the sums of a block of outputs wait in the same cache.
   Blocks chooseBlocks() const {
-    if (rows_.empty() || isDepthwise_) return {};
+    if (rows_.empty() || isDepthwise_ || isRow_) return {};
     const int64_t panelColumns = tile_.vectors * lanes_, panels = (vExtent_ + panelColumns - 1) / panelColumns;
     const int64_t tiles = (rowExtent_ + tile_.rows - 1) / tile_.rows;
     int64_t rowBytes = bytesOf(*y().buffer), columnBytes = bytesOf(*x().buffer);
@@ -256,7 +258,7 @@ class ContractionRule {
         inBlock[1] = space::kColumnLoop;
       }
       hasEdges = false;
-    } else if (isDepthwise_ && hasRows && linesOutside() >= kLinesPerThread * target_.threads) {
+    } else if (isDepthwise_ && hasRows && (isRow_ || linesOutside() >= kLinesPerThread * target_.threads)) {
       // Pixel after pixel with all its channels: memory is read from one end to the other.
       inBlock = {tileLoop, space::kColumnLoop};
     } else {
@@ -289,7 +291,7 @@ class ContractionRule {
   const Stage& s_;
   const TargetSpec& target_;
   const std::vector<size_t>& own_;
-  bool isAlone_;
+  bool isAlone_, isRow_;
   size_t v_ = 0;
   std::vector<size_t> columns_, rows_;
   int64_t vExtent_ = 0, rowExtent_ = 1, lanes_ = 1, dot_ = 0;

@@ -37,6 +37,8 @@ std::optional<Wishes> streamWishes(const space::StageChoices& stage);
 
 /// Into how many strips of rows a chain of products (attention) is cut.
 int64_t chooseStrips(const space::Space& space);
+/// Into how many tasks the rows of convolutions that run row by row are cut.
+int64_t chooseRowTasks(const space::Space& space);
 /// A product within a chain, strip by strip.
 std::optional<Wishes> chainWishes(const space::Space& space, const space::StageChoices& stage);
 

@@ -92,7 +92,7 @@ inline void expectSame(const Computation& whole, const TargetSpec& target, const
     Status done = interpret(l->function, args);
     ASSERT_TRUE(done.isOk()) << done.message() << "\n" << plan.str() << "\n" << print(l->function);
   };
-  for (const Computation& kernel : schedule::cutKernels(schedule::fuseStages(whole))) run(kernel);
+  for (const Computation& kernel : schedule::cutKernels(schedule::fuseStages(whole), target)) run(kernel);
   for (const BufferRef& b : whole.outputs) {
     const Tensor &have = values.at(b.get()), &want = wanted.at(b.get());
     for (int64_t i = 0; i < want.elements(); ++i)

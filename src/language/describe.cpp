@@ -58,7 +58,8 @@ class Describer {
     const Stage& s = *facts.stage;
     static constexpr std::string_view kCombiners[] = {"points", "sum", "product", "max", "min", "and", "or"};
     add("stage:", s.scan ? "scan" : kCombiners[static_cast<size_t>(s.combiner)]);
-    for (const loop::Axis& a : s.axes) number("s", a.extent);
+    // Of the whole, where decisions are about a row.
+    for (const loop::Axis& a : kernel_.stages[facts.index].axes) number("s", a.extent);
     for (const loop::Axis& a : s.reduce) number("r", a.extent);
     std::set<std::string> seen;
     for (size_t i = 0; i + 1 < facts.all.size(); ++i) {

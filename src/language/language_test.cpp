@@ -48,6 +48,26 @@ Computation convolution(int64_t size, int64_t channels, int64_t outputs, int64_t
   return c;
 }
 
+// A depthwise one behind it: row by row.
+Computation rolled(int64_t size, int64_t channels, int64_t wide) {
+  Computation c = convolution(size, channels, wide, 1);
+  auto w = makeBuffer("w1", {DType::F32, 1}, {wide, 3, 3});
+  auto out = makeBuffer("filtered", {DType::F32, 1}, {1, size - 2, size - 2, wide});
+  Stage s;
+  s.out = out;
+  s.axes = axesOf({1, size - 2, size - 2, wide}, "i");
+  s.reduce = axesOf({3, 3}, "r");
+  s.combiner = Combiner::Sum;
+  s.body = load(c.outputs[0],
+                {s.axes[0].var, s.axes[1].var + s.reduce[0].var, s.axes[2].var + s.reduce[1].var, s.axes[3].var}) *
+           load(w, {s.axes[3].var, s.reduce[0].var, s.reduce[1].var});
+  c.inputs.push_back(w);
+  c.constants.push_back(w);
+  c.outputs = {out};
+  c.stages.push_back(s);
+  return c;
+}
+
 Computation softmax(int64_t rows, int64_t columns) {
   Computation c;
   auto x = makeBuffer("x", {DType::F32, 1}, {rows, columns});
@@ -71,7 +91,8 @@ Computation softmax(int64_t rows, int64_t columns) {
 }
 
 std::vector<Computation> kernels() {
-  return {convolution(56, 64, 64, 3), convolution(7, 13, 1000, 1), convolution(15, 6, 10, 5), softmax(12, 197)};
+  return {convolution(56, 64, 64, 3), convolution(7, 13, 1000, 1), convolution(15, 6, 10, 5), softmax(12, 197),
+          rolled(16, 8, 24)};
 }
 
 std::vector<TargetSpec> targets() {

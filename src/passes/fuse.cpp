@@ -42,7 +42,7 @@ void splitToSlices(Patch& patch, NodeId id) {
 
 class Fusion {
  public:
-  explicit Fusion(Patch& patch) : patch_(patch), graph_(patch.graph()) {}
+  Fusion(Patch& patch, const TargetSpec& target) : patch_(patch), graph_(patch.graph()), target_(target) {}
 
   void region(RegionId region) {
     const std::vector<NodeId> before = graph_.region(region).nodes;
@@ -50,7 +50,7 @@ class Fusion {
       if (graph_.node(id).op == "Split") splitToSlices(patch_, id);
     splitKeyTransposes(patch_, region);
     FuseGroups groups(graph_, region);
-    formGroups(graph_, groups);
+    formGroups(graph_, groups, target_);
     // Asked before the first edit: uses move into kernels.
     const std::vector<int> sequence = groups.order();
     std::vector<std::vector<ValueId>> results;
@@ -127,12 +127,14 @@ class Fusion {
 
   Patch& patch_;
   const Graph& graph_;
+  const TargetSpec& target_;
 };
 
 }  // namespace
 
-Status fuse(Patch& patch, PassContext&) {
-  Fusion(patch).region(patch.graph().mainRegion());
+Status fuse(Patch& patch, PassContext& context) {
+  const TargetSpec usual;
+  Fusion(patch, context.target ? *context.target : usual).region(patch.graph().mainRegion());
   return Status::ok();
 }
 

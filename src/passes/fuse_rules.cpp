@@ -28,12 +28,15 @@ Ints withoutUnits(Ints dims) {
 
 class GroupFormer {
  public:
-  GroupFormer(const Graph& graph, FuseGroups& groups) : graph_(graph), g_(groups) {}
+  GroupFormer(const Graph& graph, FuseGroups& groups, const TargetSpec& target)
+      : graph_(graph), g_(groups), target_(target) {}
 
   void run() {
     formAttention(graph_, g_);
     for (int n = 0; n < g_.size(); ++n)
       if (g_.kind(n) == FuseKind::Contraction && g_.isAlone(n)) contraction(n);
+    for (int n = 0; n < g_.size(); ++n)
+      if (isDepthwise(n)) windows(n);
     for (int n = 0; n < g_.size(); ++n)
       if (g_.kind(n) == FuseKind::Reduction && g_.isAlone(n)) reduction(n);
     for (int n = g_.size(); n-- > 0;)
@@ -184,6 +187,51 @@ class GroupFormer {
     return source < 0 || !isPointwise(source) || !g_.isAlone(source) || g_.readers(g_.output(source)).size() > 1;
   }
 
+  // ---- expand, depthwise, project: where what lies between is large, a kernel may run them row by row (schedule/roll.h decides) ----
+  bool isDepthwise(int n) const {
+    const Node& node = g_.node(n);
+    return node.op == "Conv" && g_.kind(n) == FuseKind::Contraction && node.intAttr("group", 1) > 1 &&
+           node.intAttr("group", 1) == outDims(n).back();
+  }
+  bool isLarge(ValueId v) const {
+    return elementsOf(dims(v)) * dtypeBits(graph_.type(v).dtype) / 8 > target_.l2Bytes / 2;
+  }
+  /// The convolution that a group is of; -1: none, or several.
+  int convolutionOf(int group) const {
+    int found = -1;
+    for (int m : g_.members(group)) {
+      if (g_.kind(m) == FuseKind::Reduction || (g_.kind(m) == FuseKind::Contraction && g_.node(m).op != "Conv"))
+        return -1;
+      if (g_.kind(m) != FuseKind::Contraction) continue;
+      if (found >= 0) return -1;
+      found = m;
+    }
+    return found;
+  }
+
+  void windows(int n) {
+    if (convolutionOf(g_.groupOf(n)) != n) return;
+    const int p = g_.producer(g_.node(n).input(0));
+    if (p >= 0) joinNext(g_.groupOf(p), n);
+    const std::vector<ValueId> made = live(g_.members(g_.groupOf(n)));
+    if (made.size() != 1 || g_.escapes(made[0]) || g_.readers(made[0]).size() != 1) return;
+    const int next = convolutionOf(g_.groupOf(g_.readers(made[0])[0]));
+    if (next >= 0 && !isDepthwise(next) && g_.node(next).intAttr("group", 1) == 1) joinNext(g_.groupOf(n), next);
+  }
+
+  /// The group makes one large value, which convolution `n` is the only one to read.
+  void joinNext(int group, int n) {
+    const ValueId data = g_.node(n).input(0);
+    const std::vector<ValueId> made = live(g_.members(group));
+    if (g_.groupOf(n) == group || made.size() != 1 || made[0] != data || !isLarge(data)) return;
+    const bool hasProduct = std::any_of(g_.members(group).begin(), g_.members(group).end(),
+                                        [&](int m) { return g_.kind(m) == FuseKind::Contraction; });
+    if (!hasProduct || g_.escapes(data) || g_.readers(data) != std::vector<int>{n}) return;
+    Set both = g_.members(group);
+    for (int m : g_.members(g_.groupOf(n))) add(both, m);
+    if (fits(both)) g_.merge(g_.producer(data), n);
+  }
+
   // ---- reduction: prologue and epilogue over the full and the reduced shape ----------------------------------------------
   void reduction(int n) {
     const Node& node = g_.node(n);
@@ -275,11 +323,14 @@ class GroupFormer {
 
   const Graph& graph_;
   FuseGroups& g_;
+  const TargetSpec& target_;
 };
 
 }  // namespace
 
-void formGroups(const Graph& graph, FuseGroups& groups) { GroupFormer(graph, groups).run(); }
+void formGroups(const Graph& graph, FuseGroups& groups, const TargetSpec& target) {
+  GroupFormer(graph, groups, target).run();
+}
 
 int anchorOf(const FuseGroups& groups, int group) {
   const std::vector<int>& members = groups.members(group);

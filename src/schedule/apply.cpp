@@ -7,6 +7,7 @@
 #include "schedule/dot.h"
 #include "schedule/hoist.h"
 #include "schedule/nest.h"
+#include "schedule/roll.h"
 #include "schedule/stages.h"
 #include "schedule/winograd.h"
 
@@ -925,6 +926,7 @@ class Applier {
 }  // namespace
 
 std::variant<Lowered, ApplyError> apply(const Computation& computation, const Plan& plan) {
+  if (isRoll(plan)) return applyRoll(computation, plan);
   return Applier(computation, plan).run();
 }
 

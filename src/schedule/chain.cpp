@@ -155,15 +155,22 @@ std::optional<std::vector<std::vector<size_t>>> alignStages(const std::vector<St
   return out;
 }
 
+/// Each output channel has a channel of its own to sum over (depthwise): no product of matrices.
+static bool isDepthwise(const Stage& s) {
+  const auto* product = as<Binary>(s.body);
+  const Var* last = s.axes.empty() ? nullptr : s.axes.back().var.get();
+  return product && last && usesVar(product->a, last) && usesVar(product->b, last);
+}
+
 size_t chainEnd(const Computation& c, size_t first) {
-  if (!isProductSum(c.stages[first])) return first;
+  if (!isProductSum(c.stages[first]) || isDepthwise(c.stages[first])) return first;
   size_t last = first + 1;
   while (last < c.stages.size() && !isProductSum(c.stages[last])) ++last;
   if (last == c.stages.size()) return first;
   std::vector<Stage> stages(c.stages.begin() + static_cast<long>(first),
                             c.stages.begin() + static_cast<long>(last) + 1);
   auto at = alignStages(stages);
-  if (!at) return first;
+  if (!at || isDepthwise(stages.back())) return first;
   for (size_t k = 0; k < stages.size(); ++k) {
     const Stage& s = stages[k];
     if (s.scan) return first;

@@ -16,7 +16,8 @@ constexpr std::string_view kNames[] = {
 
 bool takesFactor(Primitive p) {
   return p == Primitive::Split || p == Primitive::Pack || p == Primitive::Share || p == Primitive::Strip ||
-         p == Primitive::Prefetch || p == Primitive::Winograd || p == Primitive::Dot2 || p == Primitive::Dot4;
+         p == Primitive::Prefetch || p == Primitive::Winograd || p == Primitive::Dot2 || p == Primitive::Dot4 ||
+         p == Primitive::Roll;
 }
 
 }  // namespace

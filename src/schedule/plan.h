@@ -30,7 +30,7 @@ struct Step {
   int32_t stage = 0;               ///< index into the Computation's stages; -1: the loops that all stages share
   std::vector<std::string> loops;  ///< what it applies to, in order
   int64_t factor = 0;  ///< Split: the inner extent; Pack, Prefetch, Dot2, Dot4: the operand; Share: how many axes;
-                       ///< Strip: rows; Winograd: outputs of a tile
+                       ///< Strip, Roll: rows; Winograd: outputs of a tile
   Tail tail = Tail::Peel;
   bool operator==(const Step&) const = default;
 };

@@ -6,6 +6,7 @@
 
 #include "loop/passes.h"
 #include "schedule/chain.h"
+#include "schedule/roll.h"
 
 namespace locution::schedule {
 
@@ -403,7 +404,7 @@ int64_t sharedAxes(const Computation& c) {
   return static_cast<int64_t>(shared);
 }
 
-std::vector<Computation> cutKernels(const Computation& computation) {
+std::vector<Computation> cutKernels(const Computation& computation, const TargetSpec& target) {
   if (computation.raw || computation.stages.size() < 2) return {computation};
   Computation c = computation;
   gatherChains(&c.stages);
@@ -432,6 +433,11 @@ std::vector<Computation> cutKernels(const Computation& computation) {
   std::vector<std::vector<Stage>> groups;
   for (size_t i = 0; i < c.stages.size(); ++i) {
     const Stage& s = c.stages[i];
+    if (size_t end = rollEnd(c, i, target); end > i) {
+      groups.emplace_back(c.stages.begin() + static_cast<long>(i), c.stages.begin() + static_cast<long>(end));
+      i = end - 1;
+      continue;
+    }
     if (size_t end = chainEnd(c, i); end > i) {
       groups.emplace_back(c.stages.begin() + static_cast<long>(i), c.stages.begin() + static_cast<long>(end));
       storeRepeated(&groups.back(), c.outputs);

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/target.h"
 #include "loop/compute.h"
 
 namespace locution::schedule {
@@ -13,7 +14,7 @@ loop::Computation fuseStages(const loop::Computation& computation);
 
 /// Cuts a computation into kernels: each has one stage, or several that share leading axes worth running in common. Temporaries
 /// that cross a cut become outputs of one and inputs of the next. In order of execution.
-std::vector<loop::Computation> cutKernels(const loop::Computation& computation);
+std::vector<loop::Computation> cutKernels(const loop::Computation& computation, const TargetSpec& target = {});
 
 /// Whether a kernel of one stage may write its output over `input`: it reads each element of `input` (of the output's shape and element
 /// size) just before it writes the same element, and nowhere else.

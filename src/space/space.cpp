@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/chain.h"
+#include "schedule/roll.h"
 #include "schedule/stages.h"
 #include "space/plan_writer.h"
 #include "support/check.h"
@@ -25,6 +26,17 @@ int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 Space::Space(const loop::Computation& kernel, const TargetSpec& target) : kernel_(kernel), target_(target) {
   if (kernel.raw) return;
   stages_.reserve(kernel.stages.size());
+  if (schedule::rollForm(kernel.stages, kernel.outputs)) {
+    for (size_t i = 0; i < kernel.stages.size(); ++i) rows_.push_back(schedule::rowOf(kernel, i));
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      StageFacts& facts = stages_.emplace_back(rows_[i], 0, target);
+      facts.index = i;
+      // What the kernel makes, or reads row by row, can't be packed ahead of it.
+      facts.isInput = facts.isConstant;
+      facts.winograd.reset();
+    }
+    return;
+  }
   for (size_t i = 0; i < kernel.stages.size(); ++i) stages_.emplace_back(kernel, i, target);
   if (schedule::isChain(kernel))
     if (auto at = schedule::alignStages(kernel.stages)) at_ = std::move(*at);
@@ -57,6 +69,7 @@ int64_t Space::stripExtent() const { return std::max<int64_t>(1, kernel_.stages[
 int64_t Space::stripRows(int64_t strips) const { return ceilDivide(stripExtent(), strips); }
 
 std::vector<int64_t> Space::options(Decision d, const std::array<std::optional<int64_t>, kDecisions>& made) const {
+  if (isRolled()) return d == Decision::RowTasks ? ladderUpTo(rolledExtent()) : std::vector<int64_t>{};
   if (mostShared_ == 0) return {};
   const int64_t share = made[static_cast<size_t>(Decision::Share)].value_or(mostShared_);
   std::vector<int64_t> out;
@@ -80,11 +93,14 @@ std::vector<int64_t> Space::options(Decision d, const std::array<std::optional<i
   }
 }
 
+int64_t Space::rolledExtent() const { return kernel_.stages.back().axes[schedule::kRowAxis].extent; }
+
 StageScope Space::scope(size_t stage, const std::array<std::optional<int64_t>, kDecisions>& made) const {
   const int64_t share = made[static_cast<size_t>(Decision::Share)].value_or(0);
   const std::vector<size_t> shared = sharedAxes(share)[stage];
   StageScope out;
   out.isAlone = stages_.size() == 1 && share == 0;
+  out.isRow = isRolled();
   const Stage& s = *stages_[stage].stage;
   for (const loop::Axis& a : s.axes) out.extents.push_back(a.extent);
   if (isChain()) {
@@ -99,6 +115,10 @@ StageScope Space::scope(size_t stage, const std::array<std::optional<int64_t>, k
 
 void Space::write(const std::array<std::optional<int64_t>, kDecisions>& made, schedule::Plan* plan) const {
   auto get = [&](Decision d) { return made[static_cast<size_t>(d)].value_or(0); };
+  if (isRolled()) {
+    const int64_t rows = ceilDivide(rolledExtent(), std::max<int64_t>(1, get(Decision::RowTasks)));
+    plan->steps.push_back({Primitive::Roll, -1, {}, rows, Tail::Peel});
+  }
   const int64_t share = get(Decision::Share);
   if (share == 0) return;
   plan->steps.push_back({Primitive::Share, 0, {}, share, Tail::Peel});

@@ -35,6 +35,11 @@ class Space {
   /// Of the axis that is cut in strips.
   int64_t stripExtent() const;
 
+  /// Convolutions that run row by row: each stage's decisions are those of a row.
+  bool isRolled() const { return !rows_.empty(); }
+  /// Rows of the last of them.
+  int64_t rolledExtent() const;
+
   /// Legal values of the kernel's own decisions.
   std::vector<int64_t> options(Decision decision, const std::array<std::optional<int64_t>, kDecisions>& made) const;
   StageScope scope(size_t stage, const std::array<std::optional<int64_t>, kDecisions>& made) const;
@@ -46,6 +51,7 @@ class Space {
 
   const loop::Computation& kernel_;
   const TargetSpec& target_;
+  std::vector<loop::Computation> rows_;
   std::vector<StageFacts> stages_;
   std::vector<std::vector<size_t>> at_;  ///< of a chain
   int64_t mostShared_ = 0;

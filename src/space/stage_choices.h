@@ -19,6 +19,7 @@ struct StageScope {
   std::vector<int64_t> extents;  ///< of all axes, within a strip
   std::optional<size_t> strip;   ///< the axis that is cut in strips outside
   bool isAlone = true;           ///< its loops are the kernel's
+  bool isRow = false;            ///< a row of convolutions that run row by row
 };
 
 class StageChoices {

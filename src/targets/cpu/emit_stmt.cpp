@@ -1,5 +1,8 @@
 // Statements. Loops are emitted bottom-tested; unrolled loops are expanded with the variable bound to a constant.
+#include <llvm/IR/InlineAsm.h>
+
 #include "loop/build.h"
+#include "loop/passes.h"
 #include "targets/cpu/emitter.h"
 
 namespace locution::targets::cpu {
@@ -12,18 +15,58 @@ void Emitter::emitStmt(const loop::Stmt& s) {
   } else if (const auto* loop = loop::as<loop::For>(s)) {
     emitFor(*loop);
   } else if (const auto* block = loop::as<loop::Block>(s)) {
-    for (const auto& inner : block->stmts) emitStmt(inner);
+    emitBlock(*block);
   } else if (const auto* cond = loop::as<loop::IfThen>(s)) {
     emitIf(*cond);
   } else if (const auto* alloc = loop::as<loop::Allocate>(s)) {
     allocatePlace(alloc->buffer.get());
+    const bool isTile = alloc->buffer->scope == loop::Scope::Register;
+    inTile_ += isTile ? 1 : 0;
     emitStmt(alloc->body);
+    inTile_ -= isTile ? 1 : 0;
   } else if (const auto* let = loop::as<loop::LetStmt>(s)) {
     vars_[let->var.get()] = emit(let->value);
     emitStmt(let->body);
   } else {
     fail("unknown statement");
   }
+}
+
+/// Loops around register tiles.
+static bool loopsOverTiles(const loop::Stmt& s) {
+  bool found = false;
+  int loops = 0;
+  loop::visit(
+      s,
+      [&](const loop::Stmt& x) {
+        const auto* alloc = loop::as<loop::Allocate>(x);
+        loops += loop::as<loop::For>(x) ? 1 : 0;
+        found = found || (loops > 0 && alloc && alloc->buffer->scope == loop::Scope::Register);
+        return !found;
+      },
+      [](const loop::Expr&) { return false; });
+  return found;
+}
+
+void Emitter::emitBlock(const loop::Block& block) {
+  bool hadTiles = false;
+  for (const loop::Stmt& inner : block.stmts) {
+    if (inTile_ == 0 && loopsOverTiles(inner)) {
+      if (hadTiles) emptyRegisters();
+      hadTiles = true;
+    }
+    emitStmt(inner);
+  }
+}
+
+// A tile asks for every vector register. A constant that only other loops use is kept in one of them all the same, and a sum goes
+// to memory and back in each iteration, unless nothing can be in a register between the two.
+void Emitter::emptyRegisters() {
+  if (target_.vectorRegisters > 32 || !module_.getTargetTriple().isX86()) return;
+  std::string clobbers;
+  for (int i = 0; i < target_.vectorRegisters; ++i) clobbers += (i > 0 ? ",~{xmm" : "~{xmm") + std::to_string(i) + "}";
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), false);
+  b_.CreateCall(type, llvm::InlineAsm::get(type, "", clobbers, /*hasSideEffects=*/true));
 }
 
 void Emitter::emitFor(const loop::For& loop) {

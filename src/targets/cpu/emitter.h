@@ -71,6 +71,8 @@ class Emitter {
 
   // emit_stmt.cpp
   void emitStmt(const loop::Stmt& s);
+  void emitBlock(const loop::Block& block);
+  void emptyRegisters();
   void emitFor(const loop::For& loop);
   void emitUnrolled(const loop::For& loop, int64_t extent);
   void emitLoop(const loop::For& loop, llvm::Value* begin, llvm::Value* end, bool mayBeEmpty);
@@ -173,6 +175,7 @@ class Emitter {
   llvm::Value* buffers_ = nullptr;
   llvm::Value* math_ = nullptr;
   bool sawParallel_ = false;
+  int inTile_ = 0;  ///< register buffers that are alive
   int64_t stackBytes_ = 0;
   Status status_;
   std::unordered_map<const loop::Buffer*, Place> places_;
