@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -13,6 +14,7 @@
 #include "driver/lower.h"
 #include "driver/pipeline.h"
 #include "driver/prepare.h"
+#include "driver/scheduling.h"
 #include "frontend/onnx/onnx_importer.h"
 #include "generator/sentences.h"
 #include "hostops/attrs.h"
@@ -76,11 +78,10 @@ Result<std::string> readSchedule(const std::string& file) {
 Result<std::shared_ptr<Session>> Session::create(const CompileOptions& options) {
   LOCUTION_ASSIGN_OR_RETURN(TargetSpec target, resolveTarget(options));
   std::shared_ptr<Session> s(new Session(options, std::move(target)));
-  LOCUTION_ASSIGN_OR_RETURN(s->scheduler_, generator::makeScheduler(options.scheduler));
+  LOCUTION_ASSIGN_OR_RETURN(s->scheduling_, Scheduling::make(options, s->target_));
   if (!options.scheduleFile.empty()) {
     LOCUTION_ASSIGN_OR_RETURN(std::string text, readSchedule(options.scheduleFile));
-    LOCUTION_ASSIGN_OR_RETURN(s->scheduler_,
-                              generator::makeFromSentences(text, options.scheduleFile, std::move(s->scheduler_)));
+    LOCUTION_RETURN_IF_ERROR(s->scheduling_->prefer(text, options.scheduleFile));
   }
   s->compiler_ = targets::cpu::makeKernelCompiler(s->target_);
   LOCUTION_ASSIGN_OR_RETURN(TargetSpec host, targets::cpu::makeTarget("", "native", 1));
@@ -150,7 +151,7 @@ Result<Lowered> Session::lower(const graph::Graph& graph, bool openInputs) {
 Result<std::shared_ptr<const runtime::Executable>> Session::build(Lowered lowered) {
   BuildInputs in;
   in.compiler = compiler_.get();
-  in.scheduler = scheduler_.get();
+  in.scheduler = &scheduler();
   in.evaluator = evaluator_.get();
   in.jobs = options_.jobs;
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<runtime::Executable> exe, buildExecutable(std::move(lowered), in));
@@ -213,6 +214,7 @@ Status Session::inferTypes(graph::Graph& graph) {
 }
 
 Result<graph::Graph> Session::load(const std::string& path) {
+  modelName_ = std::filesystem::path(path).stem().string();
   if (isGraphText(path)) {
     LOCUTION_ASSIGN_OR_RETURN(graph::Graph graph, readGraphText(path));
     Status s = specialise(graph);
@@ -240,9 +242,14 @@ Result<Compiled> Session::compile(graph::Graph graph, const Progress& progress) 
   LOCUTION_ASSIGN_OR_RETURN(Lowered lowered, lower(graph));
   out.times.push_back({"lower", since(lowering)});
   graph = graph::Graph();  // constants now belong to `lowered` alone, which lets go of them as they are packed
+  if (scheduling_->measures()) {
+    auto measuring = Clock::now();
+    LOCUTION_RETURN_IF_ERROR(prepareSchedules(lowered, progress));
+    out.times.push_back({"measure", since(measuring)});
+  }
   BuildInputs in;
   in.compiler = compiler_.get();
-  in.scheduler = scheduler_.get();
+  in.scheduler = &scheduler();
   in.evaluator = evaluator_.get();
   in.jobs = options_.jobs;
   in.progress = progress;
@@ -254,8 +261,15 @@ Result<Compiled> Session::compile(graph::Graph graph, const Progress& progress) 
   exe->compilerVersion = compilerVersion();
   out.executable = std::move(exe);
   out.warnings = warnings_;
+  for (const std::string& w : scheduling_->warnings()) out.warnings.push_back(w);
   out.seconds = since(start);
   return out;
+}
+
+const generator::Scheduler& Session::scheduler() const { return scheduling_->scheduler(); }
+
+Status Session::prepareSchedules(const Lowered& lowered, const Progress& progress) {
+  return scheduling_->prepare(lowered, *compiler_, modelName_, progress);
 }
 
 void Session::requireFrozen(runtime::Executable& executable) const {
@@ -271,12 +285,13 @@ Result<Compiled> compileModel(const std::string& path, const CompileOptions& opt
   auto start = Clock::now();
   if (progress) progress("reading " + path, 0);
   // A dump shows what the passes do, so they have to run.
-  const bool isCached = !options.cacheFolder.empty() && options.dumpAfter.empty();
+  // What records hold and what is measured changes from one compilation to the next.
+  const bool isCached =
+      !options.cacheFolder.empty() && options.dumpAfter.empty() && Scheduling::isReproducible(options.scheduler);
   TargetSpec target;
   std::optional<ModelCache> cache;
   if (isCached) {
     LOCUTION_ASSIGN_OR_RETURN(target, resolveTarget(options));
-    LOCUTION_RETURN_IF_ERROR(generator::makeScheduler(options.scheduler).status());
     auto opened = ModelCache::open(path, options, target);
     if (!opened.isOk()) return opened.status();
     cache.emplace(std::move(*opened));

@@ -13,12 +13,14 @@
 namespace locution::driver {
 
 struct CompileOptions {
-  std::string triple;          ///< empty: the host's
-  std::string cpu = "native";  ///< LLVM's name
-  std::string machineFile;     ///< a profile written by `locution machine`; empty: built-in values
-  int threads = 1;             ///< what is compiled for
-  int jobs = 0;                ///< compile threads; 0: all cores. Never changes the result
-  std::string scheduler = "analytic";
+  std::string triple;                         ///< empty: the host's
+  std::string cpu = "native";                 ///< LLVM's name
+  std::string machineFile;                    ///< a profile written by `locution machine`; empty: built-in values
+  int threads = 1;                            ///< what is compiled for
+  int jobs = 0;                               ///< compile threads; 0: all cores. Never changes the result
+  std::string scheduler = "analytic";         ///< "evolutionary:200": a search and its trials (scheduling.h)
+  std::string records;                        ///< a file or postgresql://..., where the scheduler needs one; else empty
+  uint64_t seed = 0;                          ///< of searches
   std::string scheduleFile;                   ///< of sentences (generator/sentences.h); empty: none
   bool strict = false;                        ///< TargetSpec::strict
   std::map<std::string, Shape> inputShapes;   ///< specialises dynamic inputs

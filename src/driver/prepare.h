@@ -23,6 +23,8 @@ namespace locution::driver {
 Status specialiseInputs(graph::Graph& graph, const CompileOptions& options, std::vector<std::string>* frozen,
                         bool* open);
 
+class Scheduling;
+
 class Session : public std::enable_shared_from_this<Session> {
  public:
   // Shared: regions that are compiled on first use keep it.
@@ -56,7 +58,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   const TargetSpec& target() const { return target_; }
   const codegen::KernelCompiler& compiler() const { return *compiler_; }
-  const generator::Scheduler& scheduler() const { return *scheduler_; }
+  const generator::Scheduler& scheduler() const;
+  /// Of the graph that was lowered: what has to be measured before its kernels are scheduled, if anything.
+  Status prepareSchedules(const Lowered& lowered, const Progress& progress = {});
   Evaluator& evaluator() { return *evaluator_; }
   const std::vector<passes::PassTiming>& timings() const { return timings_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -73,12 +77,13 @@ class Session : public std::enable_shared_from_this<Session> {
 
   CompileOptions options_;
   TargetSpec target_;
-  std::unique_ptr<generator::Scheduler> scheduler_;
+  std::unique_ptr<Scheduling> scheduling_;
   std::unique_ptr<codegen::KernelCompiler> compiler_, host_;
   std::unique_ptr<generator::Scheduler> packer_;
   std::unique_ptr<Evaluator> evaluator_;
   std::vector<passes::PassTiming> timings_;
   std::vector<std::string> warnings_, frozen_, externalFiles_;
+  std::string modelName_;
   std::vector<std::optional<ValueType>> declared_;  // of the file's outputs
   bool keepsGraphs_ = false, isOpen_ = false;
 };

@@ -147,6 +147,7 @@ Result<std::string> showModel(const std::string& path, const CompileOptions& opt
   if (stage == "fused") return graph::print(graph);
   auto lowered = session->lower(graph);
   if (!lowered.isOk()) return lowered.status().withContext(path);
+  LOCUTION_RETURN_IF_ERROR(session->prepareSchedules(*lowered));
   std::string out;
   std::vector<const loop::Computation*> workloads;
   std::set<std::string> seen;

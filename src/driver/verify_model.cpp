@@ -176,6 +176,7 @@ Result<VerifyReport> verifyLoaded(const std::shared_ptr<Session>& session, graph
   LOCUTION_RETURN_IF_ERROR(session->optimise(graph));
   auto lowered = session->lower(graph);
   if (!lowered.isOk()) return lowered.status();
+  LOCUTION_RETURN_IF_ERROR(session->prepareSchedules(*lowered));
   // The kernels as the executable has them: this target's code, this scheduler's plans, never the interpreter.
   Evaluator evaluator(session->compiler(), session->scheduler(), options.threads);
   evaluator.setInterpretSmall(false);

@@ -124,7 +124,7 @@ class Auditor {
       const space::Space space(workloads_[w].kernel, target.spec);
       const Draws drawn = draw(space, count, from);
       MeasureOptions patient;
-      patient.watchdogSeconds = kPatience;
+      patient.watchdogSeconds = patient.compileSeconds = kPatience;
       const Measurer measurer(*target.compiler, patient);
       auto bench = measurer.open(workloads_[w].kernel, generator::analyticWalk(space).plan());
       auto results = bench.isOk() ? (*bench)->check(drawn.plans) : bench.status();

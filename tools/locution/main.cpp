@@ -37,6 +37,7 @@ constexpr Command kCommands[] = {
      "MODEL"},
     {"audit", 'A', "draw plans of a model's kernels at random and put them to the test",
      inCompiler<&CompilerModule::audit>, "MODEL"},
+    {"tune", 'T', "find faster plans for a model's kernels by measuring", inCompiler<&CompilerModule::tune>, "MODEL"},
     {"machine", 'M', "measure this machine and write its profile", inCompiler<&CompilerModule::machine>, nullptr},
     {"records", 'K', "sum up, merge, export and import records of measured sentences",
      inCompiler<&CompilerModule::records>, "RECORDS"},

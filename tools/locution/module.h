@@ -18,6 +18,7 @@ struct CompilerModule {
   Status (*machine)(const Options&);
   Status (*audit)(const Options&);
   Status (*records)(const Options&);
+  Status (*tune)(const Options&);
   Result<hostops::HostValue> (*readProto)(const std::string& path, ValueKind kind);
   Status (*writeProto)(const std::string& path, const std::string& name, const hostops::HostValue& value,
                        ValueKind kind);

@@ -18,7 +18,8 @@ struct Options {
   std::vector<std::string> inputs, shapes, values, disabledPasses, dumpAfter;
   std::string outputDir, outputFormat = "npy", outputFile;
   int threads = 1, jobs = 0;
-  std::string triple, cpu, machine, scheduler = "analytic", schedule, records, cache = "off";
+  std::string triple, cpu, machine, scheduler = "analytic", search = "evolutionary", schedule, records, cache = "off";
+  int64_t trials = 1000;
   int64_t cacheLimit = 8192;
   bool strict = false;
   uint64_t seed = 0;

@@ -14,11 +14,12 @@ namespace locution::generator {
 
 namespace {
 
-#define XGBOOST_FUNCTIONS(F)                                                                         \
-  F(XGBGetLastError)                                                                                 \
-  F(XGDMatrixCreateFromMat)                                                                          \
-  F(XGDMatrixFree) F(XGDMatrixSetFloatInfo) F(XGBoosterCreate) F(XGBoosterFree) F(XGBoosterSetParam) \
-      F(XGBoosterUpdateOneIter) F(XGBoosterPredictFromDMatrix)
+#define XGBOOST_FUNCTIONS(F) \
+  F(XGBGetLastError)         \
+  F(XGDMatrixCreateFromMat)  \
+  F(XGDMatrixFree)           \
+  F(XGDMatrixSetFloatInfo)   \
+  F(XGBoosterCreate) F(XGBoosterFree) F(XGBoosterSetParam) F(XGBoosterUpdateOneIter) F(XGBoosterPredictFromDMatrix)
 
 struct Library {
 #define POINTER(name) decltype(&::name) name = nullptr;

@@ -24,5 +24,6 @@ Status auditCommand(const Options& options);
 Status reduceCommand(const Options& options);
 Status machineCommand(const Options& options);
 Status recordsCommand(const Options& options);
+Status tuneCommand(const Options& options);
 
 }  // namespace locution::tools

@@ -16,7 +16,6 @@ Result<driver::CompileOptions> compileOptions(const Options& options) {
   driver::CompileOptions out;
   if (options.threads < 1 || options.threads > 1024)
     return Status::error("--threads: " + std::to_string(options.threads) + " is not in 1 to 1024");
-  if (!options.records.empty()) return Status::error("--records: no scheduler reads records yet");
   if (options.cache.empty()) return Status::error("--cache: want a folder, or off");
   if (options.cacheLimit < 1) return Status::error("--cache-limit: at least 1 (MiB)");
   if (options.cache != "off") out.cacheFolder = options.cache;
@@ -28,6 +27,8 @@ Result<driver::CompileOptions> compileOptions(const Options& options) {
   out.machineFile = options.machine;
   out.scheduler = options.scheduler;
   out.scheduleFile = options.schedule;
+  out.records = options.records;
+  out.seed = options.seed;
   out.strict = options.strict;
   for (const std::string& s : options.shapes) {
     size_t eq = s.rfind('=');

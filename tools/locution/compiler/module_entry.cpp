@@ -18,6 +18,7 @@ extern "C" __attribute__((visibility("default"))) const locution::tools::Compile
                                          machineCommand,
                                          auditCommand,
                                          recordsCommand,
+                                         tuneCommand,
                                          locution::frontend::readValueProto,
                                          locution::frontend::writeValueProto};
   return &kModule;

@@ -1,0 +1,228 @@
+// The tuner on a made-up machine, where a plan's time is a function of its text: what it finds, keeps, and takes up again.
+#include "tune/tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "generator/schedule_check.h"
+#include "support/hash.h"
+
+namespace locution::tune {
+namespace {
+
+using namespace generator::test;  // NOLINT: helpers
+
+Computation matmul(const std::string& name, int64_t m, int64_t n, int64_t k) {
+  Computation c;
+  c.name = name;
+  auto a = makeBuffer("a", {DType::F32, 1}, {m, k});
+  auto b = makeBuffer("b", {DType::F32, 1}, {k, n});
+  auto out = makeBuffer("out", {DType::F32, 1}, {m, n});
+  c.inputs = {a, b};
+  c.constants = {b};
+  Stage s;
+  s.out = out;
+  s.axes = axesOf({m, n}, "i");
+  s.reduce = axesOf({k}, "r");
+  s.combiner = Combiner::Sum;
+  s.body = load(a, {s.axes[0].var, s.reduce[0].var}) * load(b, {s.reduce[0].var, s.axes[1].var});
+  c.stages = {s};
+  c.outputs = {out};
+  return c;
+}
+
+// Times in [0.5, 2.5] of the incumbent's by the plan's hash; some fail. Remembers what it was asked.
+class MadeUpTimer : public PlanTimer {
+ public:
+  MadeUpTimer(std::vector<BenchTimer::Kernel> kernels, std::vector<std::pair<size_t, std::string>>* log, double fastest)
+      : kernels_(std::move(kernels)), log_(log), fastest_(fastest) {}
+
+  Result<std::vector<Measurement>> measure(size_t kernel, const std::vector<schedule::Plan>& plans) override {
+    if (kernels_[kernel].computation->name == "broken") return Status::error("its operands can't be made up");
+    std::vector<Measurement> out;
+    for (const schedule::Plan& p : plans) {
+      const std::string text = p.str();
+      log_->emplace_back(kernel, text);
+      Measurement m;
+      const bool isIncumbent = p == kernels_[kernel].incumbent;
+      const uint64_t h = hashText(text, kernel);
+      m.codeHash = h;
+      if (!isIncumbent && h % 11 == 0) {
+        m.outcome = Outcome::Wrong;
+        out.push_back(m);
+        continue;
+      }
+      m.outcome = Outcome::Ok;
+      m.ratio = isIncumbent ? 1 : fastest_ + 2 * static_cast<double>(h % 999983) / 999983;
+      m.seconds = 1e-4 * static_cast<double>(kernel + 1) * m.ratio;
+      m.samples = {m.seconds, m.seconds};
+      m.incumbent = {m.seconds / m.ratio, m.seconds / m.ratio};
+      out.push_back(m);
+    }
+    return out;
+  }
+
+ private:
+  std::vector<BenchTimer::Kernel> kernels_;
+  std::vector<std::pair<size_t, std::string>>* log_;
+  double fastest_;
+};
+
+struct Tuning {
+  TuneResult result;
+  std::vector<std::pair<size_t, std::string>> log;  ///< kernel, plan
+};
+
+std::vector<TuneKernel> someKernels() {
+  return {{matmul("first", 37, 64, 53), "MatMul", 3}, {matmul("second", 96, 256, 128), "MatMul", 1}};
+}
+
+Tuning tuned(const TuneOptions& options, const std::vector<TuneKernel>& kernels = someKernels(), double fastest = 0.5) {
+  const TargetSpec target = wide();
+  Tuning run;
+  auto make = [&](std::vector<BenchTimer::Kernel> timed) -> std::unique_ptr<PlanTimer> {
+    return std::make_unique<MadeUpTimer>(std::move(timed), &run.log, fastest);
+  };
+  auto result = tuneKernels(kernels, target, make, options);
+  EXPECT_TRUE(result.isOk()) << result.status().message();
+  if (result.isOk()) run.result = std::move(*result);
+  return run;
+}
+
+std::unique_ptr<records::Store> emptyStore() {
+  static int count = 0;
+  const std::string file =
+      testing::TempDir() + "tuner_test_" + std::to_string(getpid()) + "_" + std::to_string(count++) + ".db";
+  std::remove(file.c_str());
+  auto store = records::Store::open(file);
+  EXPECT_TRUE(store.isOk()) << store.status().message();
+  return std::move(*store);
+}
+
+TuneOptions optionsOf(const std::string& search, int64_t trials) {
+  TuneOptions o;
+  o.search = search;
+  o.trials = trials;
+  o.compiler = "test";
+  return o;
+}
+
+// Without the incumbents and without what is measured again at the end.
+std::vector<std::pair<size_t, std::string>> trialsOf(const Tuning& run, size_t incumbents) {
+  std::vector<std::pair<size_t, std::string>> out;
+  std::set<std::pair<size_t, std::string>> seen;
+  for (size_t i = incumbents; i < run.log.size(); ++i)
+    if (seen.insert(run.log[i]).second) out.push_back(run.log[i]);
+  return out;
+}
+
+TEST(Tuner, MeasuresIncumbentsFirstAndNoPlanTwice) {
+  for (const char* search : {"random", "evolutionary"}) {
+    const Tuning run = tuned(optionsOf(search, 96));
+    const auto incumbents = generator::makeAnalytic();
+    for (size_t k = 0; k < 2; ++k)
+      EXPECT_EQ(run.log[k], std::make_pair(k, incumbents->propose(someKernels()[k].computation, wide()).str()));
+    EXPECT_EQ(run.result.trials, 96);
+    EXPECT_EQ(trialsOf(run, 2).size(), 96u);
+    std::set<std::pair<size_t, std::string>> distinct(run.log.begin() + 2, run.log.begin() + 98);
+    EXPECT_EQ(distinct.size(), 96u) << search;
+    EXPECT_EQ(run.result.kernels[0].trials + run.result.kernels[1].trials, 96);
+  }
+}
+
+TEST(Tuner, TheBestPlanIsMeasuredAgainAndWins) {
+  const Tuning run = tuned(optionsOf("evolutionary", 128));
+  for (const TunedKernel& k : run.result.kernels) {
+    ASSERT_TRUE(k.plan.has_value());
+    EXPECT_TRUE(k.isConfirmed);
+    EXPECT_LT(k.after, k.before);
+    EXPECT_FALSE(k.sentence.empty());
+  }
+}
+
+TEST(Tuner, WhereNothingIsFasterTheIncumbentStays) {
+  const Tuning run = tuned(optionsOf("evolutionary", 64), someKernels(), 1.0);
+  for (const TunedKernel& k : run.result.kernels) {
+    EXPECT_FALSE(k.plan.has_value());
+    EXPECT_EQ(k.after, k.before);
+  }
+}
+
+TEST(Tuner, EqualSeedsMeasureTheSame) {
+  TuneOptions options = optionsOf("evolutionary", 96);
+  options.seed = 5;
+  const Tuning a = tuned(options), b = tuned(options);
+  EXPECT_EQ(a.log, b.log);
+  options.seed = 6;
+  EXPECT_NE(tuned(options).log, a.log);
+}
+
+TEST(Tuner, TakesUpWhereItWasInterrupted) {
+  auto store = emptyStore();
+  TuneOptions options = optionsOf("evolutionary", 96);
+  options.store = store.get();
+  int64_t progress = 0;
+  options.progress = [&](const TuneProgress& p) { progress = p.trials; };
+  options.isStopped = [&] { return progress >= 40; };
+  const Tuning first = tuned(options);
+  EXPECT_TRUE(first.result.isInterrupted);
+  EXPECT_LT(first.result.trials, 96);
+  options.isStopped = {};
+  const Tuning second = tuned(options);
+  EXPECT_FALSE(second.result.isInterrupted);
+  EXPECT_EQ(second.result.resumed, first.result.trials);
+  EXPECT_EQ(second.result.trials, 96);
+  const auto before = trialsOf(first, 2);
+  const std::set<std::pair<size_t, std::string>> known(before.begin(), before.end());
+  int64_t fresh = 0;
+  for (const auto& t : trialsOf(second, 2)) fresh += known.count(t) == 0 ? 1 : 0;
+  EXPECT_EQ(fresh, 96 - first.result.trials);
+  // All done: nothing but the incumbents and the finalists is measured.
+  const Tuning third = tuned(options);
+  EXPECT_EQ(third.result.resumed, 96);
+  EXPECT_EQ(third.result.trials, 96);
+  for (size_t k = 0; k < 2; ++k) EXPECT_EQ(third.result.kernels[k].plan->str(), second.result.kernels[k].plan->str());
+}
+
+TEST(Tuner, RecordsHoldWhatWasMeasured) {
+  auto store = emptyStore();
+  TuneOptions options = optionsOf("random", 64);
+  options.store = store.get();
+  options.seed = 9;
+  options.model = "net";
+  tuned(options);
+  records::Filter filter;
+  filter.proposer = "random";
+  filter.model = "net";
+  std::set<std::pair<std::string, std::string>> sentences;
+  auto all = store->all(filter);
+  ASSERT_TRUE(all.isOk());
+  for (const records::Record& r : *all) {
+    EXPECT_EQ(r.seed, 9u);
+    EXPECT_EQ(r.ratio.has_value(), r.outcome == records::Outcome::Ok);
+    sentences.emplace(r.workload, r.sentence);
+  }
+  EXPECT_EQ(sentences.size(), 64u);
+  ASSERT_TRUE(store->verify().isOk());
+}
+
+TEST(Tuner, AKernelThatCannotBeMeasuredIsNamed) {
+  std::vector<TuneKernel> kernels = someKernels();
+  kernels.insert(kernels.begin() + 1, {matmul("broken", 12, 32, 16), "MatMul", 5});
+  const Tuning run = tuned(optionsOf("random", 32), kernels);
+  EXPECT_EQ(run.result.kernels[1].problem, "its operands can't be made up");
+  EXPECT_TRUE(run.result.kernels[0].problem.empty());
+  EXPECT_EQ(run.result.trials, 32);
+}
+
+TEST(Tuner, AnUnknownSearchIsAnError) {
+  auto make = [&](std::vector<BenchTimer::Kernel>) { return std::unique_ptr<PlanTimer>(); };
+  auto result = tuneKernels(someKernels(), wide(), make, optionsOf("genetic", 8));
+  ASSERT_FALSE(result.isOk());
+  EXPECT_EQ(result.status().message(), "there is no search 'genetic' (there are: random, evolutionary)");
+}
+
+}  // namespace
+}  // namespace locution::tune
