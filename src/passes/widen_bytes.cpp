@@ -24,6 +24,7 @@ class WidenBytes {
     const std::string op = graph_.node(id).op;
     if (op != "QuantizeLinear" && op != "MaxPool") return;
     const ValueId value = graph_.node(id).outputs[0];
+    if (!value.isValid()) return;  // left out: only the indices of a MaxPool are used
     if (!isByte(graph_.type(value).dtype) || graph_.outputUses(value) > 0) return;
     std::vector<NodeId> users = graph_.users(value);
     if (!std::all_of(users.begin(), users.end(), [&](NodeId u) { return takesWide(u, value); }) ||

@@ -212,7 +212,7 @@ StageFeatures Nest::features(double* seconds) {
   const auto parallel = static_cast<size_t>(get(Decision::Parallel, 0));
   for (size_t k = 0; k < std::min(parallel, c_.order().size()); ++k) tasks *= as(c_.iterations(c_.order()[k]));
   const double threads = as(std::max(1, target_.threads));
-  f.tasks = logOf(tasks);
+  f.pieces = logOf(tasks);
   f.balance = tasks / (std::ceil(tasks / threads) * threads);
   f.taskUpdates = logOf(updates / tasks);
   const double l1 = traffic(as(target_.l1Bytes)), l2 = traffic(as(target_.l2Bytes)), l3 = traffic(as(target_.l3Bytes));

