@@ -17,6 +17,12 @@ using loop::Stage;
 using schedule::Plan;
 using schedule::Primitive;
 using schedule::Tail;
+using space::accesses;
+using space::axisName;
+using space::groupSize;
+using space::PlanWriter;
+using space::productOperands;
+using space::reduceName;
 
 namespace {
 
@@ -263,16 +269,12 @@ class Baseline : public Scheduler {
     if (const space::Space space(kernel, target); space.isChain() || space.isRolled())
       return analyticWalk(space).plan();
     const size_t shared = planShared(kernel, &plan);
-    for (size_t i = 0; i < kernel.stages.size(); ++i) planStage({kernel, i, shared, target}, &plan);
+    for (size_t i = 0; i < kernel.stages.size(); ++i) StagePlanner(kernel, target, &plan, i, shared).write();
     return plan;
   }
 };
 
 }  // namespace
-
-void planStage(const StageQuestion& q, Plan* plan) {
-  StagePlanner(q.kernel, q.target, plan, q.stage, q.shared).write();
-}
 
 std::unique_ptr<Scheduler> makeBaseline() { return std::make_unique<Baseline>(); }
 

@@ -2,6 +2,7 @@
 // strip each product has the register tile of a contraction; keys are packed once for all strips when they don't lie along the vector.
 #include <algorithm>
 
+#include "core/saturate.h"
 #include "generator/rules.h"
 #include "generator/tile.h"
 #include "schedule/chain.h"
@@ -16,8 +17,6 @@ namespace {
 constexpr int64_t kRows = 64;             ///< enough to make reading an operand's panel once a strip cheap
 constexpr int64_t kMaxBytes = 768 << 10;  ///< of temporaries: they live on the stack
 constexpr int64_t kTasksPerThread = 4;
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 RegisterTile tileOf(const Stage& s, const TargetSpec& target, int64_t rows, int64_t columns, int64_t lanes) {
   return chooseTile({rows, columns, lanes, target.vectorRegisters, isFloat(s.body->type.dtype)});

@@ -1,29 +1,19 @@
 // The rules that schedulers are made of: each answers the questions about one stage, or declines what it has nothing to say about.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <optional>
 
-#include "core/target.h"
 #include "generator/wishes.h"
-#include "loop/compute.h"
-#include "schedule/plan.h"
 #include "space/access.h"
-#include "space/plan_writer.h"
 #include "space/space.h"
 
 namespace locution::generator {
 
 using space::Access;
-using space::accesses;
-using space::axisName;
-using space::groupSize;
 using space::isUnitStride;
 using space::lanesFor;
 using space::mergeable;
-using space::PlanWriter;
-using space::productOperands;
-using space::reduceName;
 
 /// Sums of products, by the traffic and cycles of register tiles and cache blocks. Declines other stages, and those without a vector
 /// axis.
@@ -44,16 +34,5 @@ std::optional<Wishes> chainWishes(const space::Space& space, const space::StageC
 
 /// The analytic rules' way through a space.
 space::Walk analyticWalk(const space::Space& space);
-
-struct StageQuestion {
-  const loop::Computation& kernel;
-  size_t stage;   ///< index into the kernel's stages
-  size_t shared;  ///< how many leading axes are loops that all stages have in common
-  const TargetSpec& target;
-
-  const loop::Stage& self() const { return kernel.stages[stage]; }
-};
-/// Fixed rules for any stage (the baseline's).
-void planStage(const StageQuestion& question, schedule::Plan* plan);
 
 }  // namespace locution::generator

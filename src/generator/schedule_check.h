@@ -31,6 +31,26 @@ inline std::vector<Expr> vars(const std::vector<Axis>& axes) {
   return out;
 }
 
+/// [m, k] times a constant [k, n].
+inline Computation matmul(int64_t m, int64_t n, int64_t k, const std::string& name = "matmul") {
+  Computation c;
+  c.name = name;
+  auto a = makeBuffer("a", {DType::F32, 1}, {m, k});
+  auto b = makeBuffer("b", {DType::F32, 1}, {k, n});
+  auto out = makeBuffer("out", {DType::F32, 1}, {m, n});
+  c.inputs = {a, b};
+  c.constants = {b};
+  Stage s;
+  s.out = out;
+  s.axes = axesOf({m, n}, "i");
+  s.reduce = axesOf({k}, "r");
+  s.combiner = Combiner::Sum;
+  s.body = load(a, {s.axes[0].var, s.reduce[0].var}) * load(b, {s.reduce[0].var, s.axes[1].var});
+  c.stages = {s};
+  c.outputs = {out};
+  return c;
+}
+
 inline Tensor randomTensor(const Buffer& b, unsigned seed) {
   std::mt19937 rng(seed);
   Tensor t(b.element.dtype, extents(b));

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "core/saturate.h"
+
 namespace locution::schedule {
 
 using loop::Expr;
 using loop::LoopKind;
 using loop::Stmt;
-
-namespace {
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 Nest::Nest(const std::vector<loop::Axis>& axes, const std::vector<size_t>& own, const std::vector<loop::Axis>& reduce) {
   for (size_t i : own) {

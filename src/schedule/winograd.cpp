@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/saturate.h"
 #include "loop/passes.h"
 
 namespace locution::schedule {
@@ -76,8 +77,6 @@ const Expr& withoutCast(const Expr& e) {
   const auto* c = as<Cast>(e);
   return c ? c->value : e;
 }
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 Stmt serial(const VarRef& var, int64_t extent, Stmt body) {
   return forLoop(var, index(0), index(extent), LoopKind::Serial, std::move(body));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/saturate.h"
 #include "schedule/chain.h"
 #include "schedule/roll.h"
 #include "schedule/stages.h"
@@ -18,8 +19,6 @@ namespace {
 
 /// Temporaries lie on the stack.
 constexpr int64_t kMostTemporaryBytes = 1 << 20;
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

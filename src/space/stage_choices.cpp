@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/saturate.h"
 #include "loop/passes.h"
 #include "schedule/dot.h"
 #include "support/check.h"
@@ -23,8 +24,6 @@ constexpr int64_t kLeastPart = 16;
 constexpr int64_t kMostBlockBytes = 512 << 10;
 /// Copies of activations take time at every run, and weights must not grow.
 constexpr int64_t kMostCopies = 4;
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/saturate.h"
 #include "schedule/winograd.h"
 #include "space/plan_writer.h"
 #include "space/stage_choices.h"
@@ -12,8 +13,6 @@ using schedule::Primitive;
 using schedule::Tail;
 
 namespace {
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void append(std::vector<std::string>* to, const std::vector<std::string>& more) {
   to->insert(to->end(), more.begin(), more.end());

@@ -14,25 +14,6 @@ namespace {
 
 using namespace generator::test;  // NOLINT: helpers
 
-Computation matmul(const std::string& name, int64_t m, int64_t n, int64_t k) {
-  Computation c;
-  c.name = name;
-  auto a = makeBuffer("a", {DType::F32, 1}, {m, k});
-  auto b = makeBuffer("b", {DType::F32, 1}, {k, n});
-  auto out = makeBuffer("out", {DType::F32, 1}, {m, n});
-  c.inputs = {a, b};
-  c.constants = {b};
-  Stage s;
-  s.out = out;
-  s.axes = axesOf({m, n}, "i");
-  s.reduce = axesOf({k}, "r");
-  s.combiner = Combiner::Sum;
-  s.body = load(a, {s.axes[0].var, s.reduce[0].var}) * load(b, {s.reduce[0].var, s.axes[1].var});
-  c.stages = {s};
-  c.outputs = {out};
-  return c;
-}
-
 // Times in [0.5, 2.5] of the incumbent's by the plan's hash; some fail. Remembers what it was asked.
 class MadeUpTimer : public PlanTimer {
  public:
@@ -76,7 +57,7 @@ struct Tuning {
 };
 
 std::vector<TuneKernel> someKernels() {
-  return {{matmul("first", 37, 64, 53), "MatMul", 3}, {matmul("second", 96, 256, 128), "MatMul", 1}};
+  return {{matmul(37, 64, 53, "first"), "MatMul", 3}, {matmul(96, 256, 128, "second"), "MatMul", 1}};
 }
 
 Tuning tuned(const TuneOptions& options, const std::vector<TuneKernel>& kernels = someKernels(), double fastest = 0.5) {
@@ -210,7 +191,7 @@ TEST(Tuner, RecordsHoldWhatWasMeasured) {
 
 TEST(Tuner, AKernelThatCannotBeMeasuredIsNamed) {
   std::vector<TuneKernel> kernels = someKernels();
-  kernels.insert(kernels.begin() + 1, {matmul("broken", 12, 32, 16), "MatMul", 5});
+  kernels.insert(kernels.begin() + 1, {matmul(12, 32, 16, "broken"), "MatMul", 5});
   const Tuning run = tuned(optionsOf("random", 32), kernels);
   EXPECT_EQ(run.result.kernels[1].problem, "its operands can't be made up");
   EXPECT_TRUE(run.result.kernels[0].problem.empty());

@@ -18,25 +18,6 @@ using namespace test;  // NOLINT: helpers
 using space::Choices;
 using space::Decision;
 
-Computation matmul(int64_t m, int64_t n, int64_t k) {
-  Computation c;
-  c.name = "matmul";
-  auto a = makeBuffer("a", {DType::F32, 1}, {m, k});
-  auto b = makeBuffer("b", {DType::F32, 1}, {k, n});
-  auto out = makeBuffer("out", {DType::F32, 1}, {m, n});
-  c.inputs = {a, b};
-  c.constants = {b};
-  Stage s;
-  s.out = out;
-  s.axes = axesOf({m, n}, "i");
-  s.reduce = axesOf({k}, "r");
-  s.combiner = Combiner::Sum;
-  s.body = load(a, {s.axes[0].var, s.reduce[0].var}) * load(b, {s.reduce[0].var, s.axes[1].var});
-  c.stages = {s};
-  c.outputs = {out};
-  return c;
-}
-
 Computation twice(int64_t n) {
   Computation c;
   c.name = "twice";
