@@ -23,6 +23,7 @@ class Allocation {
   void tried(size_t kernel, int64_t trials, double seconds);
   /// No more trials for the kernel: it has no other plans, or can't be measured.
   void finish(size_t kernel) { states_[kernel].isFinished = true; }
+  bool isFinished(size_t kernel) const { return states_[kernel].isFinished; }
   int64_t trials(size_t kernel) const { return states_[kernel].trials; }
   /// Of the whole model, with the best plans so far.
   double seconds() const;

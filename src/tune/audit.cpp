@@ -40,8 +40,7 @@ class Auditor {
       a.plans = space::takeCensus(space::Space(w.kernel, targets_[0].spec), options_.walks, options_.seed).plans;
       report_.workloads.push_back(std::move(a));
     }
-    say("sentences");
-    for (int64_t i = 0; i < options_.sentences; ++i) sentence(i);
+    if (options_.sentences > 0) readAll();
     if (options_.compiled > 0) compareAll();
     if (options_.measured > 0) measureAll();
     return std::move(report_);
@@ -57,28 +56,35 @@ class Auditor {
                                  std::to_string(target.threads) + " threads: " + plan);
   }
 
+  void readAll() {
+    std::vector<const AuditTarget*> all;
+    for (const AuditTarget& t : targets_) all.push_back(&t);
+    share(options_.sentences, all, [&](size_t w, const AuditTarget& target, int64_t count, int64_t from) {
+      say("sentences of " + report_.workloads[w].id);
+      const space::Space space(workloads_[w].kernel, target.spec);
+      for (int64_t i = 0; i < count; ++i) sentence(space, w, from + i);
+    });
+  }
+
   // One sentence: word by word as the grammar allows, then read back, then applied.
-  void sentence(int64_t i) {
-    const auto w = static_cast<size_t>(i) % workloads_.size();
-    const TargetSpec& target = targets_[static_cast<size_t>(i) / workloads_.size() % targets_.size()].spec;
-    const space::Space space(workloads_[w].kernel, target);
+  void sentence(const space::Space& space, size_t w, int64_t i) {
     const space::Walk walk = generator::randomWalk(space, mix(options_.seed, i));
     ++report_.sentences;
     const std::string text = language::planText(walk.choices());
     auto read = language::choicesOf(space, language::sentenceTokens(space, walk.choices()));
     if (!read.isOk() || *read != walk.choices()) {
-      fail("not read back", w, target, text);
+      fail("not read back", w, space.target(), text);
       return;
     }
     ++report_.legal;
     auto lowered = schedule::apply(workloads_[w].kernel, walk.plan());
     if (const auto* error = std::get_if<schedule::ApplyError>(&lowered)) {
-      fail("not applied (" + std::string(schedule::reasonText(error->reason)) + ")", w, target, text);
+      fail("not applied (" + std::string(schedule::reasonText(error->reason)) + ")", w, space.target(), text);
       return;
     }
     Status valid = loop::verify(std::get<schedule::Lowered>(lowered).function);
     if (!valid.isOk()) {
-      fail("loops are wrong (" + valid.message() + ")", w, target, text);
+      fail("loops are wrong (" + valid.message() + ")", w, space.target(), text);
       return;
     }
     ++report_.applied;

@@ -21,6 +21,8 @@ using generator::Proposal;
 
 /// Plans of a batch: enough to share the start of a process, few enough that the model learns between them.
 constexpr int64_t kMostBatch = 16, kLeastBatch = 4;
+/// Where every kernel gets many trials anyway.
+constexpr int64_t kBatchOfEach = 32;
 /// The best of the search are measured again, so often: the least of many measurements is one of luck as well.
 constexpr size_t kFinalists = 4;
 constexpr int kFinalRounds = 3;
@@ -102,6 +104,9 @@ class Tuner {
     bool isOut = false;
   };
 
+  int64_t wanted() const {
+    return options_.trialsEach > 0 ? options_.trialsEach * static_cast<int64_t>(tasks_.size()) : options_.trials;
+  }
   double since() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   bool isStopped() {
     if (options_.isStopped && options_.isStopped()) result_.isInterrupted = true;
@@ -125,7 +130,7 @@ class Tuner {
     if (!options_.progress) return;
     TuneProgress p;
     p.trials = result_.trials;
-    p.wanted = options_.trials;
+    p.wanted = wanted();
     p.resumed = result_.resumed;
     p.seconds = since();
     for (const Task& t : tasks_) {
@@ -179,18 +184,19 @@ class Tuner {
     for (const Task& t : tasks_) times.push_back({static_cast<double>(resultOf(t).count), t.seconds});
     Allocation allocation(times);
     const auto kernels = static_cast<int64_t>(std::max<size_t>(1, tasks_.size()));
-    const int64_t batch = std::clamp(options_.trials / (2 * kernels), kLeastBatch, kMostBatch);
+    const int64_t batch =
+        options_.trialsEach > 0 ? kBatchOfEach : std::clamp(options_.trials / (2 * kernels), kLeastBatch, kMostBatch);
     for (size_t i = 0; i < tasks_.size(); ++i) {
       if (tasks_[i].isOut) allocation.finish(i);
       if (tasks_[i].trials > 0) allocation.tried(i, tasks_[i].trials, tasks_[i].seconds * bestRatio(tasks_[i]));
     }
-    while (result_.trials < options_.trials && !isStopped()) {
-      const auto next = allocation.next();
+    while (result_.trials < wanted() && !isStopped()) {
+      const auto next = options_.trialsEach > 0 ? leastTried(allocation) : allocation.next();
       if (!next) break;
       Task& t = tasks_[*next];
       report(resultOf(t).name);
-      const std::vector<Proposal> proposals =
-          t.search->propose(static_cast<size_t>(std::min(batch, options_.trials - result_.trials)));
+      const int64_t open = options_.trialsEach > 0 ? options_.trialsEach - t.trials : options_.trials - result_.trials;
+      const std::vector<Proposal> proposals = t.search->propose(static_cast<size_t>(std::min(batch, open)));
       if (proposals.empty()) {
         allocation.finish(*next);
         continue;
@@ -217,6 +223,15 @@ class Tuner {
     }
     report("");
     return Status::ok();
+  }
+
+  std::optional<size_t> leastTried(const Allocation& allocation) const {
+    std::optional<size_t> least;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      if (allocation.isFinished(i) || tasks_[i].trials >= options_.trialsEach) continue;
+      if (!least || tasks_[i].trials < tasks_[*least].trials) least = i;
+    }
+    return least;
   }
 
   Status confirm() {

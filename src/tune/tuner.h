@@ -35,6 +35,8 @@ struct TuneOptions {
   std::string search = "evolutionary";
   /// Measured plans for the whole model, besides the incumbents; records of the same search and seed count.
   int64_t trials = 200;
+  /// Not 0: so many of each kernel instead, however little they gain: to know how good its best plan can be.
+  int64_t trialsEach = 0;
   uint64_t seed = 0;
   records::Store* store = nullptr;  ///< null: nothing is kept
   std::string model, compiler;      ///< for the records

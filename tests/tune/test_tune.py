@@ -1,4 +1,5 @@
 """`locution tune` and the schedulers that measure or look records up, on a small network."""
+import json
 import os
 import re
 import signal
@@ -97,3 +98,18 @@ def test_records_that_know_nothing_are_a_warning(folder):
     assert "knows none of the model's kernels on this target; the analytic plans were taken" in done.stderr
     call(folder, "compile", "small.onnx", "-o", "c.loc")
     assert (folder / "b.loc").read_bytes() == (folder / "c.loc").read_bytes()
+
+
+def test_evaluate_holds_schedulers_against_the_records(folder):
+    call(folder, "tune", "small.onnx", "--trials", "40", "--records", "r.db")
+    out = call(folder, "evaluate", "small.onnx", "--records", "r.db", "--contender", "analytic", "--contender", "baseline", "--contender", "records:r.db",
+               "--rounds", "3", "--least-trials", "5", "--json", "e.json")
+    found = json.loads((folder / "e.json").read_text())
+    rows = [r for r in found["workloads"] if "problem" not in r]
+    assert rows and all(r["ratios"]["analytic"] == 1 for r in rows)
+    assert all(0 < r["best"] <= 1 and r["trials"] >= 0 and r["seconds"] > 0 for r in rows)
+    summary = found["summary"]
+    assert summary["workloads"] == sum(r["trials"] >= 5 for r in rows) > 0
+    assert summary["contenders"]["analytic"]["of_best"] == pytest.approx(summary["analytic"])
+    assert summary["contenders"]["baseline"]["over_analytic"] < 1
+    assert re.search(r"^records:r.db: [\d.]+ of the best known \(worst [\d.]+\)", out, re.M)

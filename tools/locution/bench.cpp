@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -98,16 +97,6 @@ Status blocks(const Options& options) {
   return Status::ok();
 }
 
-Status writeJson(const std::string& path, const Json& j) {
-  std::string part = path + ".part";
-  std::ofstream file(part, std::ios::binary);
-  file << j.dump(1) << "\n";
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(part, path, error);
-  return file && !error ? Status::ok() : Status::error(path + ": can't write");
-}
-
 }  // namespace
 
 Status benchCommand(const Options& options) {
@@ -170,7 +159,7 @@ Status benchCommand(const Options& options) {
               static_cast<double>(e.arenaBytes) / 1e6, static_cast<double>(peakRssBytes()) / 1e6);
   if (options.profile) printProfile(profile, median);
   if (!options.trace.empty()) LOCUTION_RETURN_IF_ERROR(writeTrace(options.trace, options.model, context, e, profile));
-  return options.json.empty() ? Status::ok() : writeJson(options.json, j);
+  return options.json.empty() ? Status::ok() : writeText(options.json, j.dump(1) + "\n");
 }
 
 }  // namespace locution::tools

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "hostops/attrs.h"
@@ -53,6 +54,16 @@ Result<Tensor> randomTensor(const std::string& name, DType dtype, const std::vec
       t.setElementInt(i, static_cast<int64_t>(rng() & 1));
   }
   return t;
+}
+
+Status writeText(const std::string& path, const std::string& text) {
+  const std::string part = path + ".part";
+  std::ofstream file(part, std::ios::binary);
+  file << text;
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(part, path, error);
+  return file && !error ? Status::ok() : Status::error(path + ": can't write");
 }
 
 std::string portText(const std::string& name, DType dtype, const std::vector<int64_t>& dims) {

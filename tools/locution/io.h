@@ -41,6 +41,9 @@ Status bindInputs(const Options& options, const GivenInputs& given, const runtim
 /// output_0.npy ... in --output-dir, each written whole or not at all.
 Status writeOutputs(const Options& options, const runtime::Program& program, const runtime::Context& context);
 
+/// The file is whole or not there.
+Status writeText(const std::string& path, const std::string& text);
+
 /// "name float32 1x3x224x224"
 std::string portText(const std::string& name, DType dtype, const std::vector<int64_t>& dims);
 

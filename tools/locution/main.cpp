@@ -23,7 +23,7 @@ struct Command {
   char letter;
   const char* help;
   locution::Status (*run)(const locution::tools::Options&);
-  const char* operand;  ///< MODEL, RECORDS or none
+  const char* operand;  ///< MODEL, CORPUS, RECORDS or none
 };
 
 constexpr Command kCommands[] = {
@@ -36,8 +36,11 @@ constexpr Command kCommands[] = {
     {"reduce", 'D', "shrink a model that fails to the smallest that still fails", inCompiler<&CompilerModule::reduce>,
      "MODEL"},
     {"audit", 'A', "draw plans of a model's kernels at random and put them to the test",
-     inCompiler<&CompilerModule::audit>, "MODEL"},
+     inCompiler<&CompilerModule::audit>, "CORPUS"},
     {"tune", 'T', "find faster plans for a model's kernels by measuring", inCompiler<&CompilerModule::tune>, "MODEL"},
+    {"collect", 'L', "measure plans of many workloads for the records", inCompiler<&CompilerModule::collect>, "CORPUS"},
+    {"evaluate", 'E', "measure schedulers against the best plans that are known", inCompiler<&CompilerModule::evaluate>,
+     "CORPUS"},
     {"machine", 'M', "measure this machine and write its profile", inCompiler<&CompilerModule::machine>, nullptr},
     {"records", 'K', "sum up, merge, export and import records of measured sentences",
      inCompiler<&CompilerModule::records>, "RECORDS"},
@@ -56,6 +59,8 @@ int main(int argc, char** argv) {
     std::string operand = c.operand ? c.operand : "";
     if (operand == "MODEL")
       sub->add_option(operand, options.model, "a .onnx or .loc file, or a graph as text")->required();
+    if (operand == "CORPUS")
+      sub->add_option(operand, options.places, "models (.onnx files or graphs as text) and folders with models");
     if (operand == "RECORDS")
       sub->add_option(operand, options.records, "a file of records or postgresql://...")->required();
     locution::tools::addFlags(*sub, options, c.letter);
@@ -65,6 +70,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 1;
   }
+  if (!options.places.empty()) options.model = options.places.front();
   for (const Command& c : kCommands) {
     if (!app.got_subcommand(c.name)) continue;
     try {

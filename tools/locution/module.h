@@ -19,6 +19,8 @@ struct CompilerModule {
   Status (*audit)(const Options&);
   Status (*records)(const Options&);
   Status (*tune)(const Options&);
+  Status (*collect)(const Options&);
+  Status (*evaluate)(const Options&);
   Result<hostops::HostValue> (*readProto)(const std::string& path, ValueKind kind);
   Status (*writeProto)(const std::string& path, const std::string& name, const hostops::HostValue& value,
                        ValueKind kind);

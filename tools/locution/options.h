@@ -15,11 +15,12 @@ namespace locution::tools {
 
 struct Options {
   std::string model, commandLine;
+  std::vector<std::string> places;  ///< of a corpus; `model` is the first of them
   std::vector<std::string> inputs, shapes, values, disabledPasses, dumpAfter;
   std::string outputDir, outputFormat = "npy", outputFile;
   int threads = 1, jobs = 0;
   std::string triple, cpu, machine, scheduler = "analytic", search = "evolutionary", schedule, records, cache = "off";
-  int64_t trials = 1000;
+  int64_t trials = 1000, trialsEach = 0;
   int64_t cacheLimit = 8192;
   bool strict = false;
   uint64_t seed = 0;
@@ -28,6 +29,14 @@ struct Options {
   bool profile = false, blocks = false;
   std::string json, trace, stage = "fused", kernel;
   int64_t sentences = 10000, compiledPlans = 100, measuredPlans = 0;
+  int64_t drawn = 0, plans = 100;
+  double mostPoints = 1e9;
+  std::vector<std::string> on;
+  std::string heldOut, part = "all";
+  bool list = false;
+  std::vector<std::string> contenders;
+  int rounds = 5;
+  int64_t leastTrials = 2000;
   bool timePasses = false, verbose = false;
   std::vector<std::string> importFiles, mergeFiles;
   std::string exportFile;

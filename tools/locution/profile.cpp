@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "io.h"
 #include "support/strings.h"
 
 namespace locution::tools {
@@ -267,17 +266,9 @@ Status writeTrace(const std::string& path, const std::string& model, runtime::Co
   }
   context.setProfiling(false);
   if (!status.isOk()) return status;
-  const std::string part = path + ".part";
-  std::ofstream file(part, std::ios::binary);
-  file << Json{{"displayTimeUnit", "ms"},
-               {"otherData", {{"cpu", executable.target.cpu}}},
-               {"traceEvents", std::move(events)}}
-              .dump()
-       << "\n";
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(part, path, error);
-  return file && !error ? Status::ok() : Status::error(path + ": can't write");
+  const Json trace = {
+      {"displayTimeUnit", "ms"}, {"otherData", {{"cpu", executable.target.cpu}}}, {"traceEvents", std::move(events)}};
+  return writeText(path, trace.dump() + "\n");
 }
 
 }  // namespace locution::tools

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "commands.h"
-#include "driver/workloads.h"
+#include "driver/corpus.h"
 #include "reproducer.h"
 #include "targets/cpu/cpu_target.h"
 
@@ -38,9 +38,10 @@ Result<std::vector<Target>> targets() {
 Status auditCommand(const Options& options) {
   armReproducer(options);
   LOCUTION_ASSIGN_OR_RETURN(driver::CompileOptions compile, compileOptions(options));
-  LOCUTION_ASSIGN_OR_RETURN(std::vector<driver::ModelWorkload> kernels, driver::modelWorkloads(options.model, compile));
+  driver::CorpusOptions corpus{options.places, options.drawn, options.seed, options.mostPoints};
+  LOCUTION_ASSIGN_OR_RETURN(std::vector<driver::CorpusWorkload> kernels, driver::readCorpus(corpus, compile));
   std::vector<space::Workload> workloads;
-  for (driver::ModelWorkload& m : kernels) workloads.push_back(std::move(m.workload));
+  for (driver::CorpusWorkload& w : kernels) workloads.push_back(std::move(w.workload));
   LOCUTION_ASSIGN_OR_RETURN(std::vector<Target> made, targets());
   std::vector<tune::AuditTarget> specs;
   for (const Target& t : made) specs.push_back({t.spec, t.compiler.get()});
@@ -55,7 +56,7 @@ Status auditCommand(const Options& options) {
   if (isTerminal) std::fputs("\r\033[K", stderr);
   std::fputs(tune::print(report).c_str(), stdout);
   if (report.failures.empty()) return Status::ok();
-  return Status::error(options.model + ": the audit failed");
+  return Status::error("the audit failed");
 }
 
 }  // namespace locution::tools

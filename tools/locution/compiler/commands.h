@@ -25,5 +25,7 @@ Status reduceCommand(const Options& options);
 Status machineCommand(const Options& options);
 Status recordsCommand(const Options& options);
 Status tuneCommand(const Options& options);
+Status collectCommand(const Options& options);
+Status evaluateCommand(const Options& options);
 
 }  // namespace locution::tools

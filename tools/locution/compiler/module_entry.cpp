@@ -19,6 +19,8 @@ extern "C" __attribute__((visibility("default"))) const locution::tools::Compile
                                          auditCommand,
                                          recordsCommand,
                                          tuneCommand,
+                                         collectCommand,
+                                         evaluateCommand,
                                          locution::frontend::readValueProto,
                                          locution::frontend::writeValueProto};
   return &kModule;

@@ -3,49 +3,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 
 #include "commands.h"
 #include "driver/tune_model.h"
+#include "long_run.h"
 #include "reproducer.h"
 
 namespace locution::tools {
 
 namespace {
-
-std::atomic<bool> interrupted{false};  // NOLINT: signals have no other place
-
-// Ctrl-C: what is being measured is still stored. Twice: at once.
-class Interrupts {
- public:
-  Interrupts() {
-    struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = true; };
-    action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &interrupt_);
-    sigaction(SIGTERM, &action, &terminate_);
-  }
-  ~Interrupts() {
-    sigaction(SIGINT, &interrupt_, nullptr);
-    sigaction(SIGTERM, &terminate_, nullptr);
-  }
-  Interrupts(const Interrupts&) = delete;
-  Interrupts& operator=(const Interrupts&) = delete;
-
- private:
-  struct sigaction interrupt_ {
-  }, terminate_{};
-};
-
-std::string duration(double seconds) {
-  const auto whole = static_cast<int64_t>(std::lround(seconds));
-  if (whole < 60) return std::to_string(whole) + " s";
-  if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
-  return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
-}
 
 std::string progressText(const tune::TuneProgress& p) {
   const auto measured = static_cast<double>(p.trials - p.resumed);
@@ -133,15 +101,17 @@ Status tuneCommand(const Options& options) {
   armReproducer(options);
   if (options.model.ends_with(".loc"))
     return Status::error(options.model + " is compiled already: give the .onnx, then compile with --scheduler records");
+  if (options.trialsEach < 0) return Status::error("--trials-each: at least 1, or 0 for what --trials says");
   if (options.trials < 1) return Status::error("--trials: at least 1");
   LOCUTION_ASSIGN_OR_RETURN(driver::CompileOptions compile, compileOptions(options));
   tune::TuneOptions tune;
   tune.search = options.search;
   tune.trials = options.trials;
+  tune.trialsEach = options.trialsEach;
   tune.seed = options.seed;
   ProgressLine line;
   const Interrupts interrupts;
-  tune.isStopped = [] { return interrupted.load(); };
+  tune.isStopped = Interrupts::met;
   tune.progress = [&](const tune::TuneProgress& p) { line.show(p); };
   auto result = driver::tuneModel(options.model, compile, tune);
   line.end();

@@ -1,0 +1,109 @@
+// `locution evaluate`: schedulers against the best plans that are known.
+#include "tune/evaluate.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "driver/corpus.h"
+#include "driver/scheduling.h"
+#include "generator/search/from_records.h"
+#include "io.h"
+#include "long_run.h"
+#include "reproducer.h"
+#include "targets/cpu/cpu_target.h"
+
+namespace locution::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Above it the analytic plan is taken to leave speed on the table: measurements repeat to about a hundredth.
+constexpr double kGap = 0.03;
+
+Result<std::unique_ptr<generator::Scheduler>> contender(const std::string& name) {
+  constexpr std::string_view kRecords = "records:";
+  if (!name.starts_with(kRecords)) return generator::makeScheduler(name);
+  LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<records::Store> store,
+                            records::Store::open(name.substr(kRecords.size()), records::Store::Open::Read));
+  return std::unique_ptr<generator::Scheduler>(generator::makeFromRecords(std::move(store)));
+}
+
+Json toJson(const std::vector<tune::Evaluated>& rows, const std::vector<tune::Contender>& contenders,
+            const Options& options, const TargetSpec& target) {
+  Json j;
+  j["target"] = target.str();
+  j["cpu"] = records::cpuModel();
+  j["gap"] = kGap;
+  j["least_trials"] = options.leastTrials;
+  for (const tune::Evaluated& r : rows) {
+    Json row = {{"workload", r.id}, {"kind", r.kind}, {"count", r.count}};
+    if (r.problem.empty()) {
+      row["seconds"] = r.seconds;
+      row["trials"] = r.trials;
+      row["best"] = r.best;
+      row["best_plan"] = r.bestPlan;
+      for (size_t c = 0; c < contenders.size(); ++c) row["ratios"][contenders[c].name] = r.ratios[c];
+    } else {
+      row["problem"] = r.problem;
+    }
+    j["workloads"].push_back(std::move(row));
+  }
+  const tune::EvaluateSummary s = tune::summarise(rows, contenders, options.leastTrials, kGap);
+  j["summary"] = {
+      {"workloads", s.workloads}, {"gaps", s.gaps}, {"analytic", s.analytic}, {"analytic_worst", s.analyticWorst}};
+  for (const tune::EvaluateSummary::Of& of : s.contenders)
+    j["summary"]["contenders"][of.name] = {
+        {"of_best", of.mean}, {"worst", of.worst},   {"over_analytic", of.overAnalytic},
+        {"least", of.least},  {"closed", of.closed}, {"failed", of.failed}};
+  return j;
+}
+
+}  // namespace
+
+Status evaluateCommand(const Options& options) {
+  armReproducer(options);
+  if (options.records.empty())
+    return Status::error("want --records FILE or postgresql://... with the best known plans");
+  if (options.rounds < 1) return Status::error("--rounds: at least 1");
+  Options own = options;
+  own.records.clear();
+  LOCUTION_ASSIGN_OR_RETURN(driver::CompileOptions compile, compileOptions(own));
+  LOCUTION_ASSIGN_OR_RETURN(TargetSpec target, driver::resolveTarget(compile));
+  LOCUTION_RETURN_IF_ERROR(driver::requireThisMachine(target));
+  LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<records::Store> best, records::Store::open(options.records));
+  std::vector<std::unique_ptr<generator::Scheduler>> schedulers;
+  std::vector<tune::Contender> contenders;
+  for (const std::string& name : options.contenders) {
+    LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<generator::Scheduler> s, contender(name));
+    contenders.push_back({name, s.get()});
+    schedulers.push_back(std::move(s));
+  }
+  driver::CorpusOptions corpus{options.places, options.drawn, options.seed, options.mostPoints};
+  LOCUTION_ASSIGN_OR_RETURN(std::vector<driver::CorpusWorkload> all, driver::readCorpus(corpus, compile));
+  std::vector<tune::EvaluateWorkload> workloads;
+  for (const driver::CorpusWorkload& w : all) workloads.push_back({&w.workload, static_cast<double>(w.count)});
+  if (workloads.empty()) return Status::error("there is no kernel to evaluate");
+  const std::unique_ptr<codegen::KernelCompiler> compiler = targets::cpu::makeKernelCompiler(target);
+  const Interrupts interrupts;
+  tune::EvaluateOptions evaluate;
+  evaluate.rounds = options.rounds;
+  evaluate.jobs = options.jobs;
+  evaluate.seed = options.seed;
+  evaluate.isStopped = Interrupts::met;
+  const bool isTerminal = isatty(STDERR_FILENO) != 0;
+  if (isTerminal)
+    evaluate.progress = [](size_t done, size_t of) { std::fprintf(stderr, "\r\033[K%zu of %zu workloads", done, of); };
+  LOCUTION_ASSIGN_OR_RETURN(std::vector<tune::Evaluated> rows,
+                            tune::evaluate(workloads, contenders, *compiler, *best, evaluate));
+  if (isTerminal) std::fputs("\r\033[K", stderr);
+  std::fputs(tune::print(rows, contenders, options.leastTrials, kGap).c_str(), stdout);
+  if (options.json.empty()) return Status::ok();
+  return writeText(options.json, toJson(rows, contenders, options, target).dump(1) + "\n");
+}
+
+}  // namespace locution::tools
