@@ -131,11 +131,12 @@ Status computeSwish(ComputeContext& c) {
 Status computeShrink(ComputeContext& c) {
   double lambd = c.node().floatAttr("lambd", 0.5), bias = c.node().floatAttr("bias", 0);
   return activation(c, [&](const Expr& x) {
-    // Attributes are cast to the input's type, as the operator's function body does.
-    Expr l = loop::cast(x->type.dtype, loop::floatImm(DType::F32, lambd));
-    Expr b = loop::cast(x->type.dtype, loop::floatImm(DType::F32, bias));
-    Expr negative = imm(x, 0) - l;
-    return loop::select(lt(x, negative), x + b, loop::select(lt(l, x), x - b, imm(x, 0)));
+    // The formula is about numbers: an integer is compared with a fraction and moved by one, then cut to an integer again.
+    DType type = x->type.dtype;
+    Expr v = isFloat(type) ? x : loop::cast(DType::F64, x);
+    Expr moved = loop::select(lt(v, imm(v, -lambd)), v + imm(v, bias),
+                              loop::select(lt(imm(v, lambd), v), v - imm(v, bias), imm(v, 0)));
+    return isFloat(type) ? moved : loop::cast(type, moved);
   });
 }
 

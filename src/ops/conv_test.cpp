@@ -1,4 +1,5 @@
 // Conv and ConvTranspose: values of ONNX Runtime, random cases against sums written out, and the form of the stages.
+#include <limits>
 #include <random>
 
 #include "ops/node_case.h"
@@ -257,6 +258,15 @@ TEST(ConvTranspose, InfersAndErrors) {
             "error: the output would have -3 elements in spatial dim 0");
   EXPECT_EQ(conv({1, 4, 5, 5}, {4, 2, 3, 3}, {{"output_padding", ints({1})}}),
             "error: attribute output_padding has 1 entries, expected 2");
+}
+
+TEST(DeformConv, AnInfiniteOffsetIsOutside) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  Tensor offset = Tensor::of<float>(DType::F32, {1, 2, 1, 3}, {0, kInf, -kInf, 0, 0, 0.5});
+  auto out = outputsOf(NodeCase("DeformConv", {Tensor::of<float>(DType::F32, {1, 1, 1, 3}, {1, 2, 3}),
+                                               Tensor::of<float>(DType::F32, {1, 1, 1, 1}, {4}), offset}));
+  ASSERT_EQ(out.size(), 1u);
+  expectValues(out[0], {1, 1, 1, 3}, {4, 0, 0});
 }
 
 }  // namespace

@@ -97,8 +97,9 @@ Status computeDeformConv(ComputeContext& c) {
               Expr py = y0 + dy, px = x0 + dx;
               Expr inside = logicalAnd(logicalAnd(le(loop::index(0), py), lt(py, loop::index(x[2]))),
                                        logicalAnd(le(loop::index(0), px), lt(px, loop::index(x[3]))));
-              Expr pixel = select(inside, castTo(type, c.at(0, {v[0], v[1], py, px})), zero);
-              Expr term = pixel * ((dy ? fy : one - fy) * (dx ? fx : one - fx));
+              // Outside, the weight may be infinity minus itself.
+              Expr weight = (dy ? fy : one - fy) * (dx ? fx : one - fx);
+              Expr term = select(inside, castTo(type, c.at(0, {v[0], v[1], py, px})) * weight, zero);
               sum = sum ? sum + term : term;
             }
           }

@@ -65,6 +65,15 @@ TEST(Activation, AgainstNumpy) {
   expectNear(unary("Shrink", x, {{"lambd", 0.5}, {"bias", 1.0}}), {-3, 0, 0, 0, 3});
 }
 
+TEST(Activation, ShrinkOfIntegersIsOfNumbers) {
+  auto expectShrunk = [](const Tensor& x, const std::vector<double>& want) {
+    OneNode shrink("Shrink");
+    expectRun(shrink.attr("lambd", 1.5).attr("bias", 0.75).in(x), {x.elements()}, want);
+  };
+  expectShrunk(i32({6}, {-8, -2, -1, 1, 2, 8}), {-7, -1, 0, 0, 1, 7});
+  expectShrunk(ofType(DType::U64, {4}, {0, 1, 2, 8}), {0, 0, 1, 7});
+}
+
 TEST(Activation, Extremes) {
   expectNear(unary("Softplus", {-100, 100, kInf, -kInf, kNaN}), {0, 100, kInf, 0, kNaN});
   EXPECT_NEAR(unary("Softplus", {-20})[0] / 2.0611536e-9, 1, 1e-5);  // small values keep their digits

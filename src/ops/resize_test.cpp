@@ -139,6 +139,20 @@ TEST(GridSample, WildPositionsStayInside) {
   }
 }
 
+TEST(GridSample, AnInfinitePlaceIsOutside) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  Tensor x = Tensor::of<float>(DType::F32, {1, 1, 1, 3}, {1, 2, 3});
+  Tensor grid = Tensor::of<float>(DType::F32, {1, 1, 2, 2}, {kInf, 0, -kInf, 0});
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    auto sampled = [&](const char* padding) {
+      auto out = outputsOf(NodeCase("GridSample", {x, grid}, {{"mode", text(mode)}, {"padding_mode", text(padding)}}));
+      return out.empty() ? Tensor() : out[0];
+    };
+    expectValues(sampled("zeros"), {1, 1, 1, 2}, {0, 0});
+    expectValues(sampled("border"), {1, 1, 1, 2}, {3, 1});
+  }
+}
+
 TEST(AffineGrid, Identity) {
   Tensor theta = Tensor::of<float>(DType::F32, {1, 2, 3}, {1, 0, 0, 0, 1, 0});
   auto out = outputsOf(

@@ -104,8 +104,9 @@ Status computeGridSample(ComputeContext& c) {
       Expr x = mode.alignCorners ? (n + k(1)) / k(2) * k(length - 1) : ((n + k(1)) * k(length) - k(1)) / k(2);
       if (nearest) {
         x = loop::call("round_even", {x});
-      } else if (mode.padding == "border" && !cubic) {
-        x = minOf(maxOf(x, k(0)), k(length - 1));
+      } else if (mode.padding == "border") {
+        // A cubic's taps are the border wherever they are all beyond it, as far out as infinity.
+        x = cubic ? minOf(maxOf(x, k(-3)), k(length + 2)) : minOf(maxOf(x, k(0)), k(length - 1));
       } else if (mode.padding == "reflection" && !cubic) {
         x = shared(x, [&](const Expr& e) {
           return mode.alignCorners ? reflected(e, 0, length - 1) : reflected(e, -0.5, length - 0.5);
