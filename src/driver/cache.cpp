@@ -224,6 +224,7 @@ std::string ModelCache::fingerprint() const {
   h.text(target_.str());
   h.text(options_.scheduler);
   if (!options_.scheduleFile.empty() && !h.file(options_.scheduleFile)) return "";
+  if (!options_.tlmWeights.empty() && !h.file(options_.tlmWeights)) return "";
   h.number(options_.foldCapBytes);
   h.number(static_cast<uint64_t>(options_.disabledPasses.size()));
   for (const std::string& pass : options_.disabledPasses) h.text(pass);

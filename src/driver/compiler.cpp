@@ -37,6 +37,7 @@ Result<TargetSpec> resolveTarget(const CompileOptions& options) {
     LOCUTION_ASSIGN_OR_RETURN(TargetSpec target,
                               targets::cpu::makeTarget(options.triple, options.cpu, options.threads));
     target.strict = options.strict;
+    target.hasFma = target.hasFma && !options.sameBits;
     return target;
   }
   std::ifstream file(options.machineFile, std::ios::binary);
@@ -58,6 +59,7 @@ Result<TargetSpec> resolveTarget(const CompileOptions& options) {
   }
   target.threads = options.threads;
   target.strict = options.strict;
+  target.hasFma = target.hasFma && !options.sameBits;
   return target;
 }
 

@@ -13,16 +13,19 @@
 namespace locution::driver {
 
 struct CompileOptions {
-  std::string triple;                         ///< empty: the host's
-  std::string cpu = "native";                 ///< LLVM's name
-  std::string machineFile;                    ///< a profile written by `locution machine`; empty: built-in values
-  int threads = 1;                            ///< what is compiled for
-  int jobs = 0;                               ///< compile threads; 0: all cores. Never changes the result
-  std::string scheduler = "analytic";         ///< "evolutionary:200": a search and its trials (scheduling.h)
-  std::string records;                        ///< a file or postgresql://..., where the scheduler needs one; else empty
-  uint64_t seed = 0;                          ///< of searches
-  std::string scheduleFile;                   ///< of sentences (generator/sentences.h); empty: none
-  bool strict = false;                        ///< TargetSpec::strict
+  std::string triple;                  ///< empty: the host's
+  std::string cpu = "native";          ///< LLVM's name
+  std::string machineFile;             ///< a profile written by `locution machine`; empty: built-in values
+  int threads = 1;                     ///< what is compiled for
+  int jobs = 0;                        ///< compile threads; 0: all cores. Never changes the result
+  std::string scheduler = "analytic";  ///< "evolutionary:200": a search and its trials (scheduling.h)
+  std::string records;                 ///< a file or postgresql://..., where the scheduler needs one; else empty
+  uint64_t seed = 0;                   ///< of searches
+  std::string scheduleFile;            ///< of sentences (generator/sentences.h); empty: none
+  std::string tlmWeights;              ///< a file for the scheduler `tlm`; empty: those that were built in
+  bool strict = false;                 ///< TargetSpec::strict
+  /// Nothing is contracted to multiply-adds. With the scheduler `ordered`, equal inputs give equal bits on every instruction set.
+  bool sameBits = false;
   std::map<std::string, Shape> inputShapes;   ///< specialises dynamic inputs
   std::map<std::string, Tensor> inputValues;  ///< for inputs whose values decide shapes
   /// Dims and values that stay open are no error: code is made when a run brings them, in this process only.

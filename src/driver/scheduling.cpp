@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "driver/kernels.h"
+#include "driver/tlm_programs.h"
 #include "generator/rules.h"
 #include "generator/search/from_records.h"
 #include "generator/search/search.h"
@@ -20,6 +21,34 @@ namespace {
 bool isSearch(const std::string& name) {
   const std::vector<std::string> names = generator::searchNames();
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+constexpr const char* kTlm = "tlm";
+
+/// The number behind a colon; 0: none.
+int64_t countBehind(const std::string& text, size_t colon) {
+  if (colon == std::string::npos) return 0;
+  int64_t count = 0;
+  const char *begin = text.data() + colon + 1, *last = text.data() + text.size();
+  auto [end, error] = std::from_chars(begin, last, count);
+  return error == std::errc() && end == last ? count : 0;
+}
+
+Result<SchedulerSpec> parseTlm(const std::string& text, size_t colon) {
+  constexpr int64_t kSentences = 32, kMost = 4096;
+  SchedulerSpec out;
+  out.name = kTlm;
+  out.sentences = kSentences;
+  if (colon == std::string::npos) return out;
+  if (text.substr(colon + 1) == "greedy") {
+    out.sentences = 0;
+    return out;
+  }
+  out.sentences = countBehind(text, colon);
+  if (out.sentences < 1 || out.sentences > kMost)
+    return Status::error("--scheduler " + text +
+                         ": want tlm, tlm:greedy, or tlm:N with N sentences to draw for each kernel (1 to 4096)");
+  return out;
 }
 
 std::string architecture(const std::string& triple) { return triple.substr(0, triple.find('-')); }
@@ -52,8 +81,10 @@ Result<SchedulerSpec> parseScheduler(const std::string& text) {
   out.name = text.substr(0, colon);
   std::vector<std::string> known = generator::schedulerNames();
   known.emplace_back("records");
+  if (out.name == kTlm) return parseTlm(text, colon);
   const bool isKnown = std::find(known.begin(), known.end(), out.name) != known.end();
   if (!isKnown && !isSearch(out.name)) {
+    for (const char* s : {"tlm", "tlm:N", "tlm:greedy"}) known.emplace_back(s);
     for (const std::string& s : generator::searchNames()) known.push_back(s + ":N");
     return Status::error("unknown scheduler '" + text + "' (there are: " + join(known, ", ") + ")");
   }
@@ -61,9 +92,8 @@ Result<SchedulerSpec> parseScheduler(const std::string& text) {
     if (colon == std::string::npos) return out;
     return Status::error("--scheduler " + text + ": " + out.name + " measures nothing, so it takes no number");
   }
-  const std::string number = colon == std::string::npos ? "" : text.substr(colon + 1);
-  auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), out.trials);
-  if (error != std::errc() || end != number.data() + number.size() || out.trials < 1)
+  out.trials = countBehind(text, colon);
+  if (out.trials < 1)
     return Status::error("--scheduler " + text + ": want " + out.name +
                          ":N, with N the plans to measure for the whole model");
   return out;
@@ -103,6 +133,8 @@ Result<std::unique_ptr<Scheduling>> Scheduling::make(const CompileOptions& optio
   out->jobs_ = options.jobs;
   out->seed_ = options.seed;
   const bool reads = spec.name == "records", writes = spec.trials > 0;
+  if (!options.tlmWeights.empty() && spec.name != kTlm)
+    return Status::error("--tlm-weights: the scheduler " + spec.name + " reads no weights");
   if (reads && options.records.empty())
     return Status::error("--scheduler records: want --records FILE or postgresql://... to take plans from");
   if (!options.records.empty()) {
@@ -121,6 +153,8 @@ Result<std::unique_ptr<Scheduling>> Scheduling::make(const CompileOptions& optio
     auto found = std::make_unique<Found>();
     out->found_ = found.get();
     out->scheduler_ = std::move(found);
+  } else if (spec.name == kTlm) {
+    LOCUTION_ASSIGN_OR_RETURN(out->scheduler_, makeTlmScheduler(options.tlmWeights, spec.sentences));
   } else {
     LOCUTION_ASSIGN_OR_RETURN(out->scheduler_, generator::makeScheduler(spec.name));
   }

@@ -24,12 +24,13 @@ struct TuneKernel;
 
 namespace locution::driver {
 
-/// "analytic"; "evolutionary:200": a search and its trials for the whole model.
+/// "analytic"; "evolutionary:200": a search and its trials for the whole model; "tlm:8": sentences for a kernel.
 struct SchedulerSpec {
   std::string name;
-  int64_t trials = 0;  ///< 0: no search
+  int64_t trials = 0;     ///< 0: no search
+  int64_t sentences = 0;  ///< that the language model draws; 0: one, the likeliest ("tlm:greedy")
 };
-/// Errors: no such scheduler; a search without its trials, or something else with them. The message lists what there is.
+/// Errors: no such scheduler; a number that it wants or doesn't take. The message lists what there is.
 Result<SchedulerSpec> parseScheduler(const std::string& text);
 
 /// The kernels that steps run, equal ones once.
@@ -39,7 +40,7 @@ Status requireThisMachine(const TargetSpec& target);
 
 class Scheduling {
  public:
-  /// Errors: as parseScheduler; records that are missing, or that nobody reads or writes.
+  /// Errors: as parseScheduler; records that are missing, or that nobody reads or writes; the same of weights.
   static Result<std::unique_ptr<Scheduling>> make(const CompileOptions& options, const TargetSpec& target);
   ~Scheduling();
   /// Whether options and model alone decide the plans, so that compiled models may be kept.

@@ -47,7 +47,8 @@ class Analytic : public Scheduler {
 
 }  // namespace
 
-space::Walk analyticWalk(const space::Space& space) {
+space::Walk analyticWalk(const space::Space& space,
+                         const std::function<int64_t(const space::Walk& walk, int64_t wish)>& amend) {
   Wishes wishes = kernelWishes(space);
   int32_t stage = -1;
   return space::walkThrough(space, [&](const space::Walk& walk) {
@@ -55,7 +56,8 @@ space::Walk analyticWalk(const space::Space& space) {
       stage = walk.stage();
       wishes = stageWishes(space, walk.current());
     }
-    return wishes.answer(walk);
+    const int64_t wish = wishes.answer(walk);
+    return amend ? amend(walk, wish) : wish;
   });
 }
 

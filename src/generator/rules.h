@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "generator/wishes.h"
@@ -32,7 +33,9 @@ int64_t chooseRowTasks(const space::Space& space);
 /// A product within a chain, strip by strip.
 std::optional<Wishes> chainWishes(const space::Space& space, const space::StageChoices& stage);
 
-/// The analytic rules' way through a space.
-space::Walk analyticWalk(const space::Space& space);
+/// The analytic rules' way through a space. `amend`, where given, has the last word: what it answers, given what the rules would, must be
+/// legal.
+space::Walk analyticWalk(const space::Space& space,
+                         const std::function<int64_t(const space::Walk& walk, int64_t wish)>& amend = {});
 
 }  // namespace locution::generator

@@ -31,6 +31,8 @@ class Scheduler {
 std::unique_ptr<Scheduler> makeBaseline();
 /// Every decision from the machine profile and a model of cycles and traffic (analytic.cpp).
 std::unique_ptr<Scheduler> makeAnalytic();
+/// The same with every floating-point sum in the order of its terms (ordered.cpp).
+std::unique_ptr<Scheduler> makeOrdered();
 
 /// By its name on the command line ("analytic"); the message lists the names there are.
 Result<std::unique_ptr<Scheduler>> makeScheduler(const std::string& spec);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "language/choice_tokens.h"
 #include "language/describe.h"
 #include "support/check.h"
 
@@ -17,30 +18,42 @@ Token mustHave(const std::string& word) {
 
 }  // namespace
 
-std::vector<Token> prefixTokens(const space::Space& space) {
-  std::vector<Token> tokens;
-  for (const Words& part : {targetWords(space.target()), workloadWords(space)}) {
-    for (const std::string& word : part) tokens.push_back(mustHave(word));
+Prompt promptTokens(const space::Space& space) {
+  auto tokensOf = [](const Words& words) {
+    std::vector<Token> tokens;
+    for (const std::string& word : words) tokens.push_back(mustHave(word));
     tokens.push_back(mustHave("|"));
-  }
-  return tokens;
+    return tokens;
+  };
+  return {tokensOf(targetWords(space.target())), tokensOf(workloadWords(space))};
+}
+
+std::vector<Token> prefixTokens(const space::Space& space) {
+  Prompt prompt = promptTokens(space);
+  prompt.target.insert(prompt.target.end(), prompt.workload.begin(), prompt.workload.end());
+  return prompt.target;
 }
 
 std::vector<Token> Grammar::legal() const {
   if (isEnded_) return {};
-  if (walk_.isDone()) return {mustHave("<end>")};
+  if (walk_.isDone()) return {endToken()};
   std::vector<Token> tokens;
-  for (int64_t value : walk_.legal()) tokens.push_back(mustHave(space::choiceText(walk_.decision(), value)));
+  tokens.reserve(walk_.legal().size());
+  for (int64_t value : walk_.legal()) {
+    const auto token = tokenOfChoice(walk_.decision(), value);
+    LOCUTION_CHECK(token.has_value()) << "no token for the word " << space::choiceText(walk_.decision(), value);
+    tokens.push_back(*token);
+  }
   return tokens;
 }
 
 bool Grammar::accept(Token token) {
-  if (isEnded_ || token < 0 || static_cast<size_t>(token) >= vocabularySize()) return false;
+  if (isEnded_) return false;
   if (walk_.isDone()) {
-    isEnded_ = wordOf(token) == "<end>";
+    isEnded_ = token == endToken();
     return isEnded_;
   }
-  const auto choice = space::parseChoice(wordOf(token));
+  const auto choice = choiceOfToken(token);
   return choice && choice->first == walk_.decision() && walk_.choose(choice->second);
 }
 

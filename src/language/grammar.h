@@ -9,7 +9,12 @@
 
 namespace locution::language {
 
-/// The tokens of "TARGET | WORKLOAD |", which every sentence of the space begins with.
+/// What every sentence of a space begins with: "TARGET |" and "WORKLOAD |".
+struct Prompt {
+  std::vector<Token> target, workload;
+};
+Prompt promptTokens(const space::Space& space);
+/// The same in one.
 std::vector<Token> prefixTokens(const space::Space& space);
 
 /// The words that the answers to a walk's question are; those of a walk that is done: the end.

@@ -51,11 +51,7 @@ class Order {
   std::unordered_set<const loop::Buffer*> seen_;
 };
 
-}  // namespace
-
-std::string Workload::id() const { return hexDigits(hash); }
-
-Workload canonical(const loop::Computation& kernel) {
+loop::Computation inOrderOfUse(const loop::Computation& kernel) {
   Order order;
   for (const loop::Stage& s : kernel.stages) {
     order.visit(s.body);
@@ -67,6 +63,15 @@ Workload canonical(const loop::Computation& kernel) {
   ordered.inputs = order.of(kernel.inputs);
   ordered.constants = order.of(kernel.constants);
   ordered.outputs = order.of(kernel.outputs);
+  return ordered;
+}
+
+}  // namespace
+
+std::string Workload::id() const { return hexDigits(hash); }
+
+Workload canonical(const loop::Computation& kernel) {
+  loop::Computation ordered = inOrderOfUse(kernel);
   Workload out;
   out.text = loop::printNameFree(ordered);
   out.hash = hashText(out.text);
@@ -75,6 +80,8 @@ Workload canonical(const loop::Computation& kernel) {
   out.kernel = read.isOk() ? std::move(*read) : std::move(ordered);
   return out;
 }
+
+uint64_t workloadHash(const loop::Computation& kernel) { return hashText(loop::printNameFree(inOrderOfUse(kernel))); }
 
 Result<Workload> parseWorkload(std::string_view text) {
   LOCUTION_ASSIGN_OR_RETURN(loop::Computation kernel, loop::parseComputation(text));

@@ -27,6 +27,9 @@ struct Workload {
 /// of first use. A kernel with expressions so deep that the parser refuses them (hundreds of operands nested) keeps its own nodes.
 Workload canonical(const loop::Computation& kernel);
 
+/// canonical(kernel).hash, without the kernel.
+uint64_t workloadHash(const loop::Computation& kernel);
+
 /// The workload of a kernel's text. That of `canonical(k).text` is `canonical(k)`; other text of a kernel is brought to this form.
 /// Errors: text that is not a well-formed kernel.
 Result<Workload> parseWorkload(std::string_view text);

@@ -61,7 +61,7 @@ CALLS = [
      "scatter_elements.onnx: node 0 'put' (ScatterElements, opset 17): inputs x float32[4x2], i int64[2x2], u float32[2x2]: element 0 of \"i\" is 3, outside [-2, 1]"),
     ("run scatter_nd.onnx --input x=table.npy --input i=tuples.npy --input u=pair.npy",
      "scatter_nd.onnx: node 0 'put' (ScatterND, opset 17): inputs x float32[4x2], i int64[2x2], u float32[2]: element 3 of \"i\" (component 1) is -3, outside [-2, 1]"),
-    ("run good.onnx --scheduler magic", "unknown scheduler 'magic' (there are: baseline, analytic, records, random:N, evolutionary:N)"),
+    ("run good.onnx --scheduler magic", "unknown scheduler 'magic' (there are: baseline, analytic, ordered, records, tlm, tlm:N, tlm:greedy, random:N, evolutionary:N)"),
     ("run good.onnx --scheduler random", "--scheduler random: want random:N, with N the plans to measure for the whole model"),
     ("run good.onnx --scheduler evolutionary:0", "--scheduler evolutionary:0: want evolutionary:N, with N the plans to measure for the whole model"),
     ("run good.onnx --scheduler analytic:9", "--scheduler analytic:9: analytic measures nothing, so it takes no number"),

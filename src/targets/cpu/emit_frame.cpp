@@ -113,7 +113,8 @@ class RegisterScan {
 Emitter::Emitter(const loop::Function& function, const TargetSpec& target, llvm::Module& module)
     : function_(function), target_(target), module_(module), context_(module.getContext()), b_(module.getContext()) {
   llvm::FastMathFlags flags;
-  flags.setAllowContract(true);
+  // A target without FMA gets none, though its instruction set may have it: results are then those of any other such target.
+  flags.setAllowContract(target.hasFma);
   b_.setFastMathFlags(flags);
 }
 

@@ -29,6 +29,7 @@ Result<driver::CompileOptions> compileOptions(const Options& options) {
   out.scheduleFile = options.schedule;
   out.records = options.records;
   out.seed = options.seed;
+  out.tlmWeights = options.tlmWeights;
   out.strict = options.strict;
   for (const std::string& s : options.shapes) {
     size_t eq = s.rfind('=');

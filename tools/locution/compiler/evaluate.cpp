@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "driver/corpus.h"
 #include "driver/scheduling.h"
+#include "driver/tlm_programs.h"
 #include "generator/search/from_records.h"
 #include "io.h"
 #include "long_run.h"
@@ -25,8 +26,12 @@ using Json = nlohmann::ordered_json;
 /// Above it the analytic plan is taken to leave speed on the table: measurements repeat to about a hundredth.
 constexpr double kGap = 0.03;
 
-Result<std::unique_ptr<generator::Scheduler>> contender(const std::string& name) {
+Result<std::unique_ptr<generator::Scheduler>> contender(const std::string& name, const std::string& tlmWeights) {
   constexpr std::string_view kRecords = "records:";
+  if (name == "tlm" || name.starts_with("tlm:")) {
+    LOCUTION_ASSIGN_OR_RETURN(driver::SchedulerSpec spec, driver::parseScheduler(name));
+    return driver::makeTlmScheduler(tlmWeights, spec.sentences);
+  }
   if (!name.starts_with(kRecords)) return generator::makeScheduler(name);
   LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<records::Store> store,
                             records::Store::open(name.substr(kRecords.size()), records::Store::Open::Read));
@@ -79,7 +84,7 @@ Status evaluateCommand(const Options& options) {
   std::vector<std::unique_ptr<generator::Scheduler>> schedulers;
   std::vector<tune::Contender> contenders;
   for (const std::string& name : options.contenders) {
-    LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<generator::Scheduler> s, contender(name));
+    LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<generator::Scheduler> s, contender(name, options.tlmWeights));
     contenders.push_back({name, s.get()});
     schedulers.push_back(std::move(s));
   }

@@ -1,0 +1,65 @@
+#include "driver/tlm_programs.h"
+
+#include <map>
+#include <mutex>
+
+#include "driver/compiler.h"
+#include "generator/tlm/inference_graph.h"
+#include "generator/tlm/tlm_scheduler.h"
+#include "generator/tlm/weights.h"
+#include "language/choice_tokens.h"
+
+namespace locution::driver {
+
+namespace tlm = generator::tlm;
+
+namespace {
+
+class Programs {
+ public:
+  explicit Programs(const tlm::ModelConfig& config) : config_(config) {}
+
+  Result<std::shared_ptr<const runtime::Program>> get(const tlm::InferenceShape& shape) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    auto& program = programs_[shape];
+    if (program) return program;
+    graph::Graph graph = tlm::inferenceGraph(config_, shape, language::firstChoiceToken());
+    auto compiled = compileGraph(std::move(graph), inferenceOptions());
+    if (!compiled.isOk()) return compiled.status().withContext("the language model's inference, " + shape.name());
+    LOCUTION_ASSIGN_OR_RETURN(program, runtime::Program::load(compiled->executable));
+    return program;
+  }
+
+ private:
+  tlm::ModelConfig config_;
+  std::mutex mutex_;
+  std::map<tlm::InferenceShape, std::shared_ptr<const runtime::Program>> programs_;  // shared with contexts
+};
+
+}  // namespace
+
+CompileOptions inferenceOptions() {
+  CompileOptions options;
+  options.scheduler = "ordered";
+  options.sameBits = true;
+  return options;
+}
+
+tlm::ProgramSource compiledPrograms(const tlm::ModelConfig& config) {
+  auto programs = std::make_shared<Programs>(config);  // shared: std::function wants to copy what it holds
+  return [programs](const tlm::InferenceShape& shape) { return programs->get(shape); };
+}
+
+Result<std::unique_ptr<generator::Scheduler>> makeTlmScheduler(const std::string& weightsFile, int64_t sentences) {
+  if (weightsFile.empty())
+    return Status::error(
+        "--scheduler tlm: this build has no weights of the language model; give some with --tlm-weights FILE");
+  auto weights = tlm::readWeights(weightsFile);
+  if (!weights.isOk()) return weights.status().withContext("--tlm-weights");
+  tlm::SchedulerOptions options;
+  options.isGreedy = sentences == 0;
+  options.sentences = sentences;
+  return tlm::makeTlm(*weights, compiledPrograms(weights->config), options);
+}
+
+}  // namespace locution::driver

@@ -1,0 +1,24 @@
+// The Tensor Language Model as a scheduler of the driver: its weights, and its inference compiled in this process for this machine.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "driver/options.h"
+#include "generator/scheduler.h"
+#include "generator/tlm/reader.h"
+
+namespace locution::driver {
+
+/// What the model's inference is compiled with: sums in one order and no contraction, so that every machine draws the same sentences
+/// (docs/decisions/tlm.md).
+CompileOptions inferenceOptions();
+
+/// Compiles inferenceGraph for this machine, each shape when it is first asked for.
+generator::tlm::ProgramSource compiledPrograms(const generator::tlm::ModelConfig& config);
+
+/// `weightsFile` empty: the weights that were built in. `sentences`: 0 for the likeliest sentence alone. Errors: weights that can't be read or
+/// don't fit the vocabulary, or none built in.
+Result<std::unique_ptr<generator::Scheduler>> makeTlmScheduler(const std::string& weightsFile, int64_t sentences);
+
+}  // namespace locution::driver

@@ -1,0 +1,186 @@
+#include "generator/tlm/model.h"
+
+#include <cmath>
+
+#include "generator/tlm/graph_builder.h"
+#include "support/check.h"
+#include "support/hash.h"
+
+namespace locution::generator::tlm {
+
+namespace {
+
+using Value = GraphBuilder::Value;
+
+constexpr float kNever = -1e9F;
+
+std::string layerName(int64_t layer, const char* rest) { return "h." + std::to_string(layer) + "." + rest; }
+
+bool endsWith(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// About normal: a sum of uniform numbers needs no function that differs between C libraries.
+class Normal {
+ public:
+  explicit Normal(uint64_t seed) : state_(seed) {}
+  double next() {
+    constexpr int kTerms = 12;  // their variance is 1
+    double sum = -kTerms / 2.0;
+    for (int i = 0; i < kTerms; ++i) sum += static_cast<double>(bits() >> 11) * 0x1p-53;
+    return sum;
+  }
+
+ private:
+  // SplitMix64 (Steele et al. 2014).
+  uint64_t bits() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  uint64_t state_;
+};
+
+class TrainingGraph {
+ public:
+  TrainingGraph(const ModelConfig& config, const TrainingShape& shape) : c_(config), s_(shape), b_("tlm-training") {
+    LOCUTION_CHECK(c_.width % c_.heads == 0 && s_.length <= c_.context && s_.sentences % s_.group == 0);
+    for (const ParameterInfo& p : parametersOf(c_)) parameters_[p.name] = b_.input(p.name, DType::F32, p.dims);
+    causal_ = b_.constant(causalMask());
+  }
+
+  graph::Graph run() {
+    const int64_t groups = s_.sentences / s_.group;
+    const Value tokens = b_.input("tokens", DType::I64, {s_.sentences, s_.length});
+    const Value rows = b_.input("rows", DType::I64, {s_.decisions});
+    const Value labels = b_.input("labels", DType::I64, {s_.decisions});
+    const Value legal = b_.input("legal", DType::Bool, {s_.decisions, c_.words});
+    const Value weights = b_.input("weights", DType::F32, {s_.decisions});
+    const Value ends = b_.input("ends", DType::I64, {s_.sentences});
+    const Value targets = b_.input("value.targets", DType::F32, {s_.sentences});
+    const Value valueWeights = b_.input("value.weights", DType::F32, {s_.sentences});
+    const Value ranks = b_.input("rank.targets", DType::F32, {groups, s_.group});
+    const Value rankMask = b_.input("rank.mask", DType::F32, {groups, s_.group});
+
+    const Value positions = b_.slice(parameter("wpe.weight"), 0, 0, s_.length);
+    Value x = b_.add(b_.node("Gather", {parameter("wte.weight"), tokens}, {{"axis", int64_t{0}}}), positions);
+    x = b_.reshape(x, {s_.sentences * s_.length, c_.width});
+    for (int64_t layer = 0; layer < c_.layers; ++layer) {
+      x = b_.add(x, attention(layer, norm(x, layerName(layer, "ln_1"))));
+      x = b_.add(x, perceptron(layer, norm(x, layerName(layer, "ln_2"))));
+    }
+    // Of all tokens only those that something is predicted from.
+    const Value read = b_.node("Concat", {rows, ends}, {{"axis", int64_t{0}}});
+    const Value states = norm(b_.node("Gather", {x, read}, {{"axis", int64_t{0}}}), "ln_f");
+    const Value policyStates = b_.slice(states, 0, 0, s_.decisions);
+    const Value valueStates = b_.slice(states, 0, s_.decisions, s_.decisions + s_.sentences);
+
+    const Value logits = b_.matMul(policyStates, b_.transpose(parameter("wte.weight"), {1, 0}));
+    const Value masked = b_.node("Where", {legal, logits, b_.number(kNever)});
+    const Value entropies = b_.node("SoftmaxCrossEntropyLoss", {masked, labels}, {{"reduction", std::string("none")}});
+    const Value policyLoss = total(b_.mul(entropies, weights));
+
+    const Value values =
+        b_.reshape(b_.add(b_.matMul(valueStates, parameter("value.weight")), parameter("value.bias")), {s_.sentences});
+    const Value errors = b_.sub(values, targets);
+    const Value valueLoss = total(b_.mul(b_.mul(errors, errors), valueWeights));
+    const Value scores = b_.sub(rankMask, b_.reshape(values, {groups, s_.group}));
+    const Value likely = b_.node("LogSoftmax", {scores}, {{"axis", int64_t{-1}}});
+    const Value rankLoss = b_.node("Neg", {total(b_.mul(likely, ranks))});
+
+    b_.output(b_.add(b_.add(policyLoss, valueLoss), rankLoss), "loss");
+    b_.output(policyLoss, "policy.loss");
+    b_.output(valueLoss, "value.loss");
+    b_.output(rankLoss, "rank.loss");
+    b_.output(b_.node("ArgMax", {masked}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}}), "predicted");
+    b_.output(values, "values");
+    return b_.take();
+  }
+
+ private:
+  Value parameter(const std::string& name) const { return parameters_.at(name); }
+  Value total(Value x) { return b_.node("ReduceSum", {x}, {{"keepdims", int64_t{0}}}); }
+  Value norm(Value x, const std::string& name) {
+    return b_.node("LayerNormalization", {x, parameter(name + ".weight"), parameter(name + ".bias")},
+                   {{"axis", int64_t{-1}}, {"epsilon", 1e-5}});
+  }
+  Value dense(Value x, const std::string& name) {
+    return b_.add(b_.matMul(x, parameter(name + ".weight")), parameter(name + ".bias"));
+  }
+
+  Value attention(int64_t layer, Value x) {
+    const std::vector<Value> parts = b_.nodes("Split", {dense(x, layerName(layer, "attn.c_attn"))},
+                                              {{"axis", int64_t{-1}}, {"num_outputs", int64_t{3}}}, 3);
+    auto heads = [&](Value v, const std::vector<int64_t>& perm) {
+      return b_.transpose(b_.reshape(v, {s_.sentences, s_.length, c_.heads, c_.headWidth()}), perm);
+    };
+    const Value q = heads(parts[0], {0, 2, 1, 3}), k = heads(parts[1], {0, 2, 3, 1}), v = heads(parts[2], {0, 2, 1, 3});
+    const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c_.headWidth())));
+    const Value scores = b_.add(b_.mul(b_.matMul(q, k), b_.number(scale)), causal_);
+    const Value mixed = b_.matMul(b_.node("Softmax", {scores}, {{"axis", int64_t{-1}}}), v);
+    return dense(b_.reshape(b_.transpose(mixed, {0, 2, 1, 3}), {s_.sentences * s_.length, c_.width}),
+                 layerName(layer, "attn.c_proj"));
+  }
+  Value perceptron(int64_t layer, Value x) {
+    const Value wide = dense(x, layerName(layer, "mlp.c_fc"));
+    return dense(b_.node("Gelu", {wide}, {{"approximate", std::string("tanh")}}), layerName(layer, "mlp.c_proj"));
+  }
+  Tensor causalMask() const {
+    Tensor mask(DType::F32, {s_.length, s_.length});
+    for (int64_t i = 0; i < s_.length; ++i)
+      for (int64_t j = i + 1; j < s_.length; ++j) mask.data<float>()[i * s_.length + j] = kNever;
+    return mask;
+  }
+
+  const ModelConfig& c_;
+  const TrainingShape& s_;
+  GraphBuilder b_;
+  std::map<std::string, Value> parameters_;
+  Value causal_;
+};
+
+}  // namespace
+
+std::vector<ParameterInfo> parametersOf(const ModelConfig& c) {
+  std::vector<ParameterInfo> out{{"wte.weight", {c.words, c.width}}, {"wpe.weight", {c.context, c.width}}};
+  for (int64_t i = 0; i < c.layers; ++i) {
+    auto add = [&](const char* name, const std::vector<int64_t>& weight, int64_t bias) {
+      out.push_back({layerName(i, name) + ".weight", weight});
+      out.push_back({layerName(i, name) + ".bias", {bias}});
+    };
+    add("ln_1", {c.width}, c.width);
+    add("attn.c_attn", {c.width, 3 * c.width}, 3 * c.width);
+    add("attn.c_proj", {c.width, c.width}, c.width);
+    add("ln_2", {c.width}, c.width);
+    add("mlp.c_fc", {c.width, c.hidden()}, c.hidden());
+    add("mlp.c_proj", {c.hidden(), c.width}, c.width);
+  }
+  out.push_back({"ln_f.weight", {c.width}});
+  out.push_back({"ln_f.bias", {c.width}});
+  out.push_back({"value.weight", {c.width, 1}});
+  out.push_back({"value.bias", {1}});
+  return out;
+}
+
+Parameters randomParameters(const ModelConfig& config, uint64_t seed) {
+  constexpr double kSpread = 0.02;
+  Parameters out;
+  for (const ParameterInfo& p : parametersOf(config)) {
+    Tensor t(DType::F32, p.dims);
+    const bool isNorm = p.name.find("ln_") != std::string::npos, isBias = endsWith(p.name, ".bias");
+    double spread = isNorm || isBias ? 0 : kSpread;
+    if (endsWith(p.name, "c_proj.weight")) spread /= std::sqrt(2.0 * static_cast<double>(config.layers));
+    Normal normal(hashText(p.name, seed));
+    for (int64_t i = 0; i < t.elements(); ++i)
+      t.data<float>()[i] = static_cast<float>(isNorm && !isBias ? 1.0 : spread == 0 ? 0.0 : spread * normal.next());
+    out.emplace(p.name, std::move(t));
+  }
+  return out;
+}
+
+graph::Graph trainingGraph(const ModelConfig& config, const TrainingShape& shape) {
+  return TrainingGraph(config, shape).run();
+}
+
+}  // namespace locution::generator::tlm

@@ -1,0 +1,95 @@
+#include "generator/tlm/tlm_scheduler.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "generator/rules.h"
+#include "generator/tlm/decoder.h"
+#include "space/workload.h"
+#include "support/check.h"
+#include "support/hash.h"
+
+namespace locution::generator::tlm {
+
+namespace {
+
+class Tlm : public Scheduler {
+ public:
+  Tlm(const Weights& weights, ProgramSource programs, SchedulerOptions options)
+      : network_(std::make_shared<const Network>(weights)),
+        programs_(std::make_shared<const ProgramSource>(std::move(programs))),
+        options_(options),
+        margin_(weights.margin) {}
+
+  std::string_view name() const override { return "tlm"; }
+  schedule::Plan propose(const loop::Computation& kernel, const TargetSpec& target) const override {
+    if (kernel.raw) return {};
+    const space::Space space(kernel, target);
+    auto plan = space::planOf(space, *choices(space));
+    LOCUTION_CHECK(plan.has_value()) << kernel.name;
+    return *plan;
+  }
+  std::optional<space::Choices> choices(const space::Space& space) const override {
+    if (space.stages().empty()) return space::Choices();
+    const uint64_t seed = space::workloadHash(space.kernel()), key = hashText(space.target().str(), seed);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (auto found = known_.find(key); found != known_.end()) return found->second;
+    }
+    std::unique_ptr<Reader> reader = takeReader();
+    space::Choices written = write(*reader, space, seed);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    idle_.push_back(std::move(reader));
+    return known_.emplace(key, std::move(written)).first->second;
+  }
+
+ private:
+  std::unique_ptr<Reader> takeReader() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (idle_.empty()) return std::make_unique<Reader>(network_, programs_);
+    std::unique_ptr<Reader> reader = std::move(idle_.back());
+    idle_.pop_back();
+    return reader;
+  }
+
+  space::Choices write(Reader& reader, const space::Space& space, uint64_t seed) const {
+    Decoding decoding;
+    decoding.seed = seed;
+    if (!options_.isGreedy) {
+      decoding.sentences = options_.sentences;
+      decoding.wantsValues = true;
+      decoding.also = analyticWalk(space).choices();
+    }
+    auto decoded = decode(reader, *network_, space, decoding);
+    // The programs came with the compiler, and their shapes are ours.
+    LOCUTION_CHECK(decoded.isOk()) << decoded.status().message();
+    if (decoded->empty()) return decoding.also ? *decoding.also : analyticWalk(space).choices();
+    const Decoded* best = &decoded->front();
+    const Decoded* analytic = nullptr;
+    for (const Decoded& d : *decoded) {
+      if (d.isAlso) analytic = &d;
+      if (d.value < best->value) best = &d;
+    }
+    if (analytic && !(best->value < analytic->value - margin_)) best = analytic;
+    return best->walk.choices();
+  }
+
+  // Shared with readers.
+  std::shared_ptr<const Network> network_;
+  std::shared_ptr<const ProgramSource> programs_;
+  SchedulerOptions options_;
+  double margin_;
+  mutable std::mutex mutex_;
+  mutable std::map<uint64_t, space::Choices> known_;
+  mutable std::vector<std::unique_ptr<Reader>> idle_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> makeTlm(const Weights& weights, ProgramSource programs, SchedulerOptions options) {
+  return std::make_unique<Tlm>(weights, std::move(programs), options);
+}
+
+}  // namespace locution::generator::tlm
