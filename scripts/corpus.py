@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the models whose kernels the records are about: scripts/corpus.py FOLDER
+"""Writes the models whose kernels the records are about: scripts/corpus.py FOLDER   (after scripts/setup)
 
 The families of the README's table (ResNet, MobileNet, EfficientNet, BERT, GPT-2, LLaMA) at several sizes and batches, none of them a size
 that the README or its variants are measured at beyond the standard one. A layer that a network repeats stands in once or twice, for its
-kernels are the same each time. All weights lie in one file, at different places of it: no schedule depends on what they are."""
+kernels are the same each time. All weights lie in one file, at different places of it: no schedule depends on what they are. Beside them
+stand the trained models that are held out (models/tlm/held_out.txt), with input shapes written in."""
 import math
 import os
 import sys
@@ -165,6 +166,33 @@ MODELS = {
 }
 
 
+WHEELS = Path.home() / ".cache" / "locution" / "models"
+# name -> file in a wheel that scripts/setup has unpacked, input, shape
+HELD_OUT = {
+    "ppocr_det": ("rapidocr/rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", "x", [1, 3, 640, 640]),
+    "ppocr_rec": ("rapidocr/rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", "x", [1, 3, 48, 320]),
+    "yolo_320n": ("nudenet/nudenet/320n.onnx", "images", [1, 3, 320, 320]),
+    "captcha_det": ("ddddocr/ddddocr/common_det.onnx", "images", [1, 3, 416, 416]),
+}
+
+
+def with_shape(model, name, shape):
+    """The input has that shape; what the file says of other shapes, which follow from it, is left out."""
+    graph = model.graph
+    initial = {t.name for t in graph.initializer}
+    for value in graph.input:
+        if value.name == name:
+            for dim, extent in zip(value.type.tensor_type.shape.dim, shape):
+                dim.Clear()
+                dim.dim_value = extent
+        elif value.name not in initial:
+            sys.exit(f"an input '{value.name}' besides '{name}'")
+    del graph.value_info[:]
+    for value in graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return model
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -180,7 +208,9 @@ def main():
         make(b, **sizes)
         b.save(folder / f"{name}.onnx")
     onnx.checker.check_model(str(folder / f"{next(iter(MODELS))}.onnx"))
-    print(f"{len(MODELS)} models in {folder}")
+    for name, (file, value, shape) in HELD_OUT.items():
+        onnx.save(with_shape(onnx.load(WHEELS / file), value, shape), folder / f"{name}.onnx")
+    print(f"{len(MODELS) + len(HELD_OUT)} models in {folder}")
 
 
 if __name__ == "__main__":

@@ -57,6 +57,13 @@ def test_tune_then_compile_with_the_records(folder):
     assert "equal to the reference" in call(folder, "verify", "small.onnx", "--scheduler", "records", "--records", "r.db")
 
 
+def test_records_on_a_server(folder, server):
+    assert "12 plans" in call(folder, "tune", "small.onnx", "--trials", "12", "--records", server)
+    assert "(12 from the records)" in call(folder, "tune", "small.onnx", "--trials", "12", "--records", server)
+    call(folder, "compile", "small.onnx", "-o", "a.loc", "--scheduler", "records", "--records", server)
+    assert "equal to the reference" in call(folder, "verify", "small.onnx", "--scheduler", "records", "--records", server)
+
+
 @pytest.mark.parametrize("search", ["random", "evolutionary"])
 def test_measuring_while_compiling(folder, search):
     call(folder, "compile", "small.onnx", "-o", "a.loc", "--scheduler", f"{search}:24", "--records", "r.db")
