@@ -22,6 +22,8 @@ constexpr int64_t kMaxUnrolledUpdates = 256;
 /// Strict: the most terms that are added up one after the other where there are no rows to share the registers.
 constexpr int64_t kStrictChain = 512;
 constexpr int64_t kLinesPerThread = 3;
+/// Of a cache line from the second cache: 4 x 2, 4 x 3 and 6 x 2 tiles of 16,384-term products on Zen 3.
+constexpr double kLineCycles = 6;
 /// From here on a tile's work dwarfs the arithmetic of its rows' addresses.
 constexpr int64_t kLongReduction = 192;
 
@@ -114,6 +116,7 @@ class ContractionRule {
   void chooseTile() {
     lanes_ = lanesFor(s_, target_, vExtent_);
     bool fma = isFloat(s_.body->type.dtype);
+    const double lineCycles = readsLines() ? kLineCycles : 0;
     if (isDepthwise_) {
       // Windows of neighbouring rows overlap: their loads stay in registers, which a second vector would take away.
       const int64_t most = target_.vectorRegisters >= 32 ? 14 : 6, tiles = (rowExtent_ + most - 1) / most;
@@ -122,8 +125,15 @@ class ContractionRule {
       // A row's bytes are taken apart, and products need a register before they are added.
       tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, target_.vectorRegisters - 3, false});
     } else {
-      tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, target_.vectorRegisters, fma});
+      tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, target_.vectorRegisters, fma, lineCycles});
     }
+  }
+
+  // Both operands are walked across memory along the reduction and neither is packed (a product with its first operand transposed, as
+  // gradients of weights are): rows of a power of two apart share few places of the first cache, and come from the second each time.
+  bool readsLines() const {
+    return !rows_.empty() && !f_.isConstant[0] && !f_.isConstant[1] && y().reduce.back().value_or(1) != 1 &&
+           x().reduce.back().value_or(1) != 1 && reduction() >= kLongReduction;
   }
 
   static int64_t bytesOf(const loop::Buffer& b) {

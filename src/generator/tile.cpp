@@ -1,15 +1,20 @@
 #include "generator/tile.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "space/decision.h"
 
 namespace locution::generator {
 
 RegisterTile chooseTile(const TileQuestion& q) {
-  auto cycles = [](int64_t rows, int64_t vectors) {
-    double n = static_cast<double>(rows * vectors);
-    return std::max({n / 2, static_cast<double>(rows + vectors) / 2, 4.0});
+  constexpr double kLineElements = 16;
+  auto cycles = [&](int64_t rows, int64_t vectors) {
+    const auto n = static_cast<double>(rows * vectors);
+    // Rows begin anywhere in a line, vectors at its beginning.
+    const double lines = 1 + static_cast<double>(rows - 1) / kLineElements +
+                         std::ceil(static_cast<double>(vectors * q.lanes) / kLineElements);
+    return std::max({n / 2, static_cast<double>(rows + vectors) / 2, 4.0}) + lines * q.lineCycles;
   };
   int64_t vectorsInAll = (q.columns + q.lanes - 1) / q.lanes;
   RegisterTile best;

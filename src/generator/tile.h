@@ -12,6 +12,9 @@ struct TileQuestion {
   int64_t lanes;
   int registers;
   bool fma;  ///< floats: two multiply-adds a cycle with a latency of four
+  /// Cycles of a cache line, where each step of the reduction reads lines of its own for the rows and for each vector; 0: the operands lie
+  /// along the reduction, in the first cache.
+  double lineCycles = 0;
 };
 struct RegisterTile {
   int64_t rows = 1, vectors = 1;
