@@ -41,6 +41,8 @@ constexpr Command kCommands[] = {
     {"collect", 'L', "measure plans of many workloads for the records", inCompiler<&CompilerModule::collect>, "CORPUS"},
     {"evaluate", 'E', "measure schedulers against the best plans that are known", inCompiler<&CompilerModule::evaluate>,
      "CORPUS"},
+    {"train", 'N', "train the language model that writes plans on measured sentences",
+     inCompiler<&CompilerModule::train>, nullptr},
     {"machine", 'M', "measure this machine and write its profile", inCompiler<&CompilerModule::machine>, nullptr},
     {"records", 'K', "sum up, merge, export and import records of measured sentences",
      inCompiler<&CompilerModule::records>, "RECORDS"},

@@ -38,6 +38,10 @@ struct Options {
   std::vector<std::string> contenders;
   int rounds = 5;
   int64_t leastTrials = 2000;
+  std::vector<std::string> recordPlaces;
+  int64_t steps = 10000, batch = 64, group = 4, every = 100, layers = 4, width = 128, heads = 4;
+  double rate = 1e-3, weightDecay = 0.01, temperature = 0.1, validation = 0.05;
+  std::string from;
   bool timePasses = false, verbose = false;
   std::vector<std::string> importFiles, mergeFiles;
   std::string exportFile;

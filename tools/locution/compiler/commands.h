@@ -27,5 +27,6 @@ Status recordsCommand(const Options& options);
 Status tuneCommand(const Options& options);
 Status collectCommand(const Options& options);
 Status evaluateCommand(const Options& options);
+Status trainCommand(const Options& options);
 
 }  // namespace locution::tools

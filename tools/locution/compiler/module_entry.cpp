@@ -21,6 +21,7 @@ extern "C" __attribute__((visibility("default"))) const locution::tools::Compile
                                          tuneCommand,
                                          collectCommand,
                                          evaluateCommand,
+                                         trainCommand,
                                          locution::frontend::readValueProto,
                                          locution::frontend::writeValueProto};
   return &kModule;

@@ -1,0 +1,101 @@
+// `locution train`: the Tensor Language Model learns from records of measured sentences.
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+
+#include "commands.h"
+#include "train/tlm_training.h"
+
+namespace locution::tools {
+
+namespace {
+
+std::atomic<bool> interrupted{false};  // NOLINT: signals have no other place
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<int64_t>(std::lround(seconds));
+  if (whole < 60) return std::to_string(whole) + " s";
+  if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
+}
+
+std::string factsText(const train::TlmFacts& f) {
+  char text[512];
+  std::snprintf(text, sizeof text,
+                "%lld sentences of %lld workloads (%lld sentences held back, %lld left out), read in %.1f s\n"
+                "%lld x %lld tokens and %lld decisions a step, %lld steps an epoch, compiled in %.1f s\n",
+                static_cast<long long>(f.sentences), static_cast<long long>(f.workloads),
+                static_cast<long long>(f.heldOutSentences), static_cast<long long>(f.leftOut), f.readSeconds,
+                static_cast<long long>(f.shape.sentences), static_cast<long long>(f.shape.length),
+                static_cast<long long>(f.shape.decisions), static_cast<long long>(f.stepsPerEpoch), f.compileSeconds);
+  std::string out = text;
+  if (f.firstStep > 0) out += "goes on after step " + std::to_string(f.firstStep) + "\n";
+  return out;
+}
+
+std::string progressText(const train::TlmProgress& p) {
+  char text[256];
+  std::snprintf(text, sizeof text, "step %lld of %lld: loss %.4f, %.4f a decision, accuracy %.1f %%",
+                static_cast<long long>(p.step), static_cast<long long>(p.steps), p.loss, p.policy, p.accuracy * 100);
+  std::string out = text;
+  if (p.heldOutPolicy && p.heldOutAccuracy) {
+    std::snprintf(text, sizeof text, "; held back %.4f, %.1f %%", *p.heldOutPolicy, *p.heldOutAccuracy * 100);
+    out += text;
+  }
+  std::snprintf(text, sizeof text, "; %.0f tokens/s, %s left", p.tokensPerSecond, duration(p.secondsLeft).c_str());
+  return out + text;
+}
+
+}  // namespace
+
+Status trainCommand(const Options& options) {
+  if (options.recordPlaces.empty()) return Status::error("--records: want at least one database of measured sentences");
+  if (options.outputDir.empty()) return Status::error("--output-dir: want a folder for the weights");
+  for (auto [name, value] : {std::pair{"--steps", options.steps},
+                             {"--sentences", options.batch},
+                             {"--group", options.group},
+                             {"--every", options.every},
+                             {"--layers", options.layers},
+                             {"--width", options.width},
+                             {"--heads", options.heads}})
+    if (value < 1) return Status::error(std::string(name) + ": at least 1");
+  if (options.width % options.heads != 0) return Status::error("--width: want a multiple of --heads");
+  if (!(options.validation >= 0 && options.validation < 1)) return Status::error("--validation: want 0 to 1");
+  train::TlmTraining t;
+  LOCUTION_ASSIGN_OR_RETURN(t.compile, compileOptions(options));
+  t.compile.scheduler = "analytic";
+  t.records = options.recordPlaces;
+  t.folder = options.outputDir;
+  t.from = options.from;
+  t.model.layers = options.layers;
+  t.model.width = options.width;
+  t.model.heads = options.heads;
+  t.sentences = options.batch;
+  t.group = options.group;
+  t.steps = options.steps;
+  t.rate = options.rate;
+  t.optimiser.weightDecay = options.weightDecay;
+  t.loss.temperature = options.temperature;
+  t.heldOut = options.validation;
+  t.seed = options.seed;
+  t.every = options.every;
+
+  struct sigaction action {};
+  // Once: a checkpoint is written. Twice: at once.
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  train::TlmWatch watch;
+  watch.begin = [](const train::TlmFacts& f) { std::fputs(factsText(f).c_str(), stderr); };
+  watch.progress = [](const train::TlmProgress& p) { std::fprintf(stderr, "%s\n", progressText(p).c_str()); };
+  watch.isInterrupted = [] { return interrupted.load(); };
+  LOCUTION_RETURN_IF_ERROR(train::trainTlm(t, watch));
+  std::printf("%s/weights.safetensors\n", options.outputDir.c_str());
+  return Status::ok();
+}
+
+}  // namespace locution::tools
