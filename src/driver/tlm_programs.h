@@ -16,6 +16,9 @@ CompileOptions inferenceOptions();
 
 /// Compiles inferenceGraph for this machine, each shape when it is first asked for.
 generator::tlm::ProgramSource compiledPrograms(const generator::tlm::ModelConfig& config);
+/// The programs that were compiled ahead, of the widest instruction set that this machine has; those of compiledPrograms where the model is of
+/// another size, or there are none for this machine.
+generator::tlm::ProgramSource inferencePrograms(const generator::tlm::ModelConfig& config);
 
 /// `weightsFile` empty: the weights that were built in. `sentences`: 0 for the likeliest sentence alone. Errors: weights that can't be read or
 /// don't fit the vocabulary, or none built in.

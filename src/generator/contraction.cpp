@@ -90,6 +90,8 @@ class ContractionRule {
       if (isColumn(i)) continue;
       if (rows_.empty()) {
         if (s_.axes[i].extent == 1 || (x().used(i) && y().used(i))) continue;
+        // Only for want of rows that share what a vector reads.
+        if (!y().used(i) && sharesVectors(i)) continue;
       } else if (staysApart || s_.axes[i].extent == 1 || x().used(i) != x().used(rows_[0]) ||
                  !((rows_[0] == i + 1 && mergeable(f_.all, i, s_.axes[i + 1].extent, false)) || mayFuseRows(i))) {
         break;
@@ -97,6 +99,13 @@ class ContractionRule {
       rows_.insert(rows_.begin(), i);
       rowExtent_ *= s_.axes[i].extent;
     }
+  }
+
+  /// An axis before `last` moves the row operand alone.
+  bool sharesVectors(size_t last) const {
+    for (size_t i = 0; i < last; ++i)
+      if (!isColumn(i) && s_.axes[i].extent > 1 && y().used(i) && !x().used(i)) return true;
+    return false;
   }
 
   // Padding that an operand is guarded for.
@@ -121,6 +130,11 @@ class ContractionRule {
       // Windows of neighbouring rows overlap: their loads stay in registers, which a second vector would take away.
       const int64_t most = target_.vectorRegisters >= 32 ? 14 : 6, tiles = (rowExtent_ + most - 1) / most;
       tile_ = {(rowExtent_ + tiles - 1) / tiles, 1};
+    } else if (!rows_.empty() && !y().used(rows_.back()) && x().used(rows_.back()) && dot_ == 0) {
+      // Each row reads vectors of its own (panels of weights times one vector): few streams that are as wide as the panel is.
+      constexpr int64_t kChains = 8;
+      const int64_t vectors = std::min(kChains, (vExtent_ + lanes_ - 1) / lanes_);
+      tile_ = {std::min(rowExtent_, std::max<int64_t>(1, kChains / vectors)), vectors};
     } else if (dot_ == 2) {
       // A row's bytes are taken apart, and products need a register before they are added.
       tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, target_.vectorRegisters - 3, false});

@@ -105,7 +105,7 @@ Tensor numbers(const std::vector<int64_t>& dims, uint64_t seed) {
 TEST(Inference, HasTheSameBitsOnEveryInstructionSet) {
   const tlm::ModelConfig config;
   const int64_t first = language::firstChoiceToken();
-  for (const tlm::InferenceShape shape : {tlm::InferenceShape{8, 96, 0}, {4, 96, 32}, {1, 96, 32}}) {
+  for (const tlm::InferenceShape shape : {tlm::InferenceShape{8, 16, 0}, {4, 64, 16}, {1, 64, 16}}) {
     std::vector<std::vector<Tensor>> results;
     std::vector<std::string> names;
     for (const char* cpu : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "native"}) {

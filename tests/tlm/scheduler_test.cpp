@@ -161,8 +161,8 @@ TEST_F(TlmFile, AnalyticPlanIsTheCandidateToBeat) {
   tlm::Weights w = randomWeights(smallModel(), 7, 20);
   w.margin = 1e9;
   const TargetSpec target;
-  auto careful = tlm::makeTlm(w, driver::compiledPrograms(w.config), {8, false});
-  auto greedy = tlm::makeTlm(w, driver::compiledPrograms(w.config), {1, true});
+  auto careful = tlm::makeTlm(w, *programsFor(w.config), {8, false});
+  auto greedy = tlm::makeTlm(w, *programsFor(w.config), {1, true});
   size_t different = 0;
   for (const loop::Computation& kernel : smallKernels()) {
     const space::Space space(kernel, target);

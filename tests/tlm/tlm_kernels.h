@@ -98,11 +98,17 @@ inline tlm::Weights randomWeights(const tlm::ModelConfig& config, uint64_t seed,
   return w;
 }
 
+/// Compiled once for all tests of a process: they depend on the model's size alone.
+inline std::shared_ptr<const tlm::ProgramSource> programsFor(const tlm::ModelConfig& config) {
+  static std::map<int64_t, std::shared_ptr<const tlm::ProgramSource>> known;
+  auto& programs = known[config.width];
+  if (!programs) programs = std::make_shared<const tlm::ProgramSource>(driver::compiledPrograms(config));
+  return programs;
+}
+
 struct Model {
   explicit Model(const tlm::Weights& w)
-      : weights(w),
-        network(std::make_shared<const tlm::Network>(w)),
-        programs(std::make_shared<const tlm::ProgramSource>(driver::compiledPrograms(w.config))) {}
+      : weights(w), network(std::make_shared<const tlm::Network>(w)), programs(programsFor(w.config)) {}
   tlm::Weights weights;
   // Shared with readers.
   std::shared_ptr<const tlm::Network> network;

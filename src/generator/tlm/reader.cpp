@@ -14,19 +14,16 @@ using language::Token;
 namespace {
 
 constexpr float kNever = -1e9F;
-/// Shapes that programs are made for: a prompt's tokens at a time, sentences at a time, places of the prompt and of a sentence.
-constexpr int64_t kPromptRows[] = {8, 16, 32};
-constexpr int64_t kSentenceRows[] = {1, 4, 12, 32};
-constexpr int64_t kBlock = 32;
-struct Places {
-  int64_t prompt, own;
-};
-constexpr Places kFewPlaces{96, 32};
-constexpr int64_t kMostOwn = 96;
+/// Shapes that programs are made for. How many tokens of a prompt at a time: of what follows the target at once, and of what follows that.
+constexpr int64_t kFirstRows[] = {8, 16, 24, 32}, kLaterRows[] = {8, 32}, kMostRows = 32;
+/// Sentences at a time.
+constexpr int64_t kSentenceRows[] = {1, 4, 12, 32}, kBlock = 32;
+/// Places of a target, of most prompts and of most sentences; and of long sentences.
+constexpr int64_t kTargetPlaces = 16, kPromptPlaces = 64, kOwnPlaces = 16, kMostOwn = 96;
 
-std::vector<Places> placesOf(const ModelConfig& c) {
-  return {kFewPlaces, {std::max<int64_t>(96, c.context / 16 * 16), kMostOwn}};
-}
+int64_t mostPlaces(const ModelConfig& c) { return std::max(kPromptPlaces, c.context / 16 * 16); }
+/// Few where the prompt is short; else sentences are likely to be long too.
+int64_t ownPlaces(int64_t promptPlaces) { return promptPlaces == kPromptPlaces ? kOwnPlaces : kMostOwn; }
 
 /// The least of ascending numbers that is no less; else the last.
 template <size_t kCount>
@@ -172,9 +169,11 @@ void Network::embed(Token word, int64_t place, float* out) const {
 
 std::vector<InferenceShape> inferenceShapes(const ModelConfig& config) {
   std::vector<InferenceShape> out;
-  for (const Places& places : placesOf(config)) {
-    for (int64_t rows : kPromptRows) out.push_back({rows, places.prompt, 0});
-    for (int64_t rows : kSentenceRows) out.push_back({rows, places.prompt, places.own});
+  for (int64_t rows : kFirstRows) out.push_back({rows, kTargetPlaces, 0});
+  for (int64_t places : {kPromptPlaces, mostPlaces(config)}) {
+    for (int64_t rows : kLaterRows) out.push_back({rows, places, 0});
+    for (int64_t own : {ownPlaces(places), kMostOwn})
+      for (int64_t rows : kSentenceRows) out.push_back({rows, places, own});
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -211,11 +210,11 @@ Reader::Reader(std::shared_ptr<const Network> network, std::shared_ptr<const Pro
 Reader::~Reader() = default;
 
 int64_t Reader::room(int64_t prompt) const {
-  const int64_t context = placesOf(network_->config()).back().prompt;
-  return std::min(kMostOwn, std::min(context, network_->config().context) - prompt);
+  const ModelConfig& c = network_->config();
+  return std::min(kMostOwn, std::min(mostPlaces(c), c.context) - prompt);
 }
 
-Result<Reader::Bound*> Reader::bind(const InferenceShape& shape, size_t block) {
+Result<Reader::Bound*> Reader::bind(const InferenceShape& shape, const Prompt& prompt, size_t block) {
   auto& slot = bound_[{shape, block}];
   if (slot) return slot.get();
   LOCUTION_ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Program> program, (*programs_)(shape));
@@ -223,7 +222,7 @@ Result<Reader::Bound*> Reader::bind(const InferenceShape& shape, size_t block) {
   auto out = std::make_unique<Bound>();
   out->context = std::make_unique<runtime::Context>(program, nullptr);
   out->x = Tensor(DType::F32, {shape.rows, c.width});
-  std::vector<Tensor> inputs{out->x, prompt_->mask};
+  std::vector<Tensor> inputs{out->x, prompt.mask};
   Own* own = nullptr;
   if (shape.isPrompt()) {
     out->pick = Tensor(DType::F32, {shape.rows});
@@ -233,8 +232,8 @@ Result<Reader::Bound*> Reader::bind(const InferenceShape& shape, size_t block) {
     inputs.push_back(own->mask);
   }
   for (size_t i = 0; i < static_cast<size_t>(c.layers); ++i) {
-    inputs.push_back(prompt_->layers[i].keys.view(c, 0));
-    inputs.push_back(prompt_->layers[i].values.view(c, 0));
+    inputs.push_back(prompt.layers[i].keys.view(c, 0));
+    inputs.push_back(prompt.layers[i].values.view(c, 0));
     if (!own) continue;
     inputs.push_back(own->layers[i].keys.view(c, shape.rows));
     inputs.push_back(own->layers[i].values.view(c, shape.rows));
@@ -246,53 +245,61 @@ Result<Reader::Bound*> Reader::bind(const InferenceShape& shape, size_t block) {
 }
 
 Status Reader::readPrompt(const std::vector<Token>& target, const std::vector<Token>& rest) {
-  const auto length = static_cast<int64_t>(target.size() + rest.size());
-  LOCUTION_CHECK(room(length) > 0 && !rest.empty()) << length;
-  Places places = placesOf(network_->config()).back();
-  if (length <= kFewPlaces.prompt) places = kFewPlaces;
-  auto& prompt = prompts_[places.prompt];
-  if (!prompt) prompt = std::make_unique<Prompt>(network_->config(), places.prompt);
-  prompt_ = prompt.get();
+  const ModelConfig& c = network_->config();
+  const auto length = static_cast<int64_t>(target.size() + rest.size()), begin = static_cast<int64_t>(target.size());
+  LOCUTION_CHECK(room(length) > 0 && !rest.empty() && !target.empty()) << length;
+  auto promptOf = [&](int64_t places) {
+    auto& prompt = prompts_[places];
+    if (!prompt) prompt = std::make_unique<Prompt>(c, places);
+    return prompt.get();
+  };
+  prompt_ = promptOf(length <= kPromptPlaces ? kPromptPlaces : mostPlaces(c));
   // How a prompt is cut into chunks depends on nothing that was read before it: the sums of attention do.
+  Prompt* seen = begin <= kTargetPlaces ? promptOf(kTargetPlaces) : prompt_;
+  if (seen->target != target) {
+    seen->target.clear();
+    LOCUTION_RETURN_IF_ERROR(readAll(target, 0, seen, seen));
+    seen->target = target;
+  }
   if (prompt_->target != target) {
-    prompt_->target.clear();
-    LOCUTION_RETURN_IF_ERROR(readAll(target, 0));
+    for (size_t i = 0; i < prompt_->layers.size(); ++i) prompt_->layers[i].copy(c, seen->layers[i], 0, 0, begin);
     prompt_->target = target;
   }
-  LOCUTION_RETURN_IF_ERROR(readAll(rest, static_cast<int64_t>(target.size())));
+  LOCUTION_RETURN_IF_ERROR(readAll(rest, begin, seen, prompt_));
   promptLength_ = length;
   depth_ = 0;
-  places_ = kFewPlaces.own;
+  places_ = ownPlaces(prompt_->mask.elements());
   slots_.clear();
   show(&prompt_->mask, length);
   return Status::ok();
 }
 
-Status Reader::readAll(const std::vector<Token>& words, int64_t place) {
-  constexpr size_t kMost = 32;
-  for (size_t begin = 0; begin < words.size(); begin += kMost)
+/// The first chunk sees what `seen` holds, the others what `to` does.
+Status Reader::readAll(const std::vector<Token>& words, int64_t place, Prompt* seen, Prompt* to) {
+  for (size_t begin = 0; begin < words.size(); begin += kMostRows, seen = to)
     LOCUTION_RETURN_IF_ERROR(
-        readChunk(words, begin, place + static_cast<int64_t>(begin), std::min(kMost, words.size() - begin)));
+        readChunk({words.begin() + static_cast<std::ptrdiff_t>(begin),
+                   words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), begin + kMostRows))},
+                  place + static_cast<int64_t>(begin), seen, to));
   return Status::ok();
 }
 
-Status Reader::readChunk(const std::vector<Token>& words, size_t begin, int64_t place, size_t count) {
+Status Reader::readChunk(const std::vector<Token>& words, int64_t place, Prompt* seen, Prompt* to) {
   const ModelConfig& c = network_->config();
-  const int64_t rows = leastAtLeast(kPromptRows, static_cast<int64_t>(count)), places = prompt_->mask.elements();
-  LOCUTION_ASSIGN_OR_RETURN(Bound * bound, bind({rows, places, 0}, 0));
-  show(&prompt_->mask, place);
+  const auto count = static_cast<int64_t>(words.size()), places = seen->mask.elements();
+  const int64_t rows = places == kTargetPlaces ? leastAtLeast(kFirstRows, count) : leastAtLeast(kLaterRows, count);
+  LOCUTION_ASSIGN_OR_RETURN(Bound * bound, bind({rows, places, 0}, *seen, 0));
+  show(&seen->mask, place);
   std::fill_n(bound->x.data<float>(), bound->x.elements(), 0.0F);
   std::fill_n(bound->pick.data<float>(), bound->pick.elements(), 0.0F);
-  for (size_t i = 0; i < count; ++i)
-    network_->embed(words[begin + i], place + static_cast<int64_t>(i),
-                    bound->x.data<float>() + static_cast<int64_t>(i) * c.width);
+  for (int64_t i = 0; i < count; ++i)
+    network_->embed(words[static_cast<size_t>(i)], place + i, bound->x.data<float>() + i * c.width);
   bound->pick.data<float>()[count - 1] = 1;
   LOCUTION_RETURN_IF_ERROR(bound->context->run());
   for (int64_t layer = 0; layer < c.layers; ++layer) {
     const auto* qkv = bound->context->output(static_cast<size_t>(layer)).data<float>();
-    for (size_t i = 0; i < count; ++i)
-      prompt_->layers[static_cast<size_t>(layer)].put(c, 0, place + static_cast<int64_t>(i),
-                                                      qkv + static_cast<int64_t>(i) * 3 * c.width);
+    for (int64_t i = 0; i < count; ++i)
+      to->layers[static_cast<size_t>(layer)].put(c, 0, place + i, qkv + i * 3 * c.width);
   }
   scores_ = {bound->context->output(static_cast<size_t>(c.layers)).data<float>()};
   return Status::ok();
@@ -347,9 +354,9 @@ Status Reader::step(const std::vector<Row>& rows) {
   scores_.assign(rows.size(), nullptr);
   for (size_t block = 0; block * kBlock < rows.size(); ++block) {
     const size_t begin = block * kBlock, count = std::min<size_t>(kBlock, rows.size() - begin);
-    LOCUTION_ASSIGN_OR_RETURN(
-        Bound * bound,
-        bind({leastAtLeast(kSentenceRows, static_cast<int64_t>(count)), prompt_->mask.elements(), places_}, block));
+    LOCUTION_ASSIGN_OR_RETURN(Bound * bound, bind({leastAtLeast(kSentenceRows, static_cast<int64_t>(count)),
+                                                   prompt_->mask.elements(), places_},
+                                                  *prompt_, block));
     Own& o = *own[block];
     show(&o.mask, depth_);
     for (size_t i = 0; i < count; ++i)

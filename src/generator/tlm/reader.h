@@ -69,9 +69,9 @@ class Reader {
   struct Prompt;
   struct Own;
   struct Bound;
-  Result<Bound*> bind(const InferenceShape& shape, size_t block);
-  Status readChunk(const std::vector<language::Token>& words, size_t begin, int64_t place, size_t count);
-  Status readAll(const std::vector<language::Token>& words, int64_t place);
+  Result<Bound*> bind(const InferenceShape& shape, const Prompt& prompt, size_t block);
+  Status readChunk(const std::vector<language::Token>& words, int64_t place, Prompt* seen, Prompt* to);
+  Status readAll(const std::vector<language::Token>& words, int64_t place, Prompt* seen, Prompt* to);
   Status grow(int64_t rows);
 
   std::shared_ptr<const Network> network_;              // shared: see the constructor
