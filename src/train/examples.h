@@ -18,7 +18,7 @@ struct Example {
   std::vector<int32_t> places, legalEnd;
   std::vector<language::Token> legal;
   double slowdown = 1;  ///< its time over the best of its group
-  double value = 0;     ///< log(time / roofline)
+  double value = 0;     ///< log(time / roofline); NaN: never timed
 };
 
 /// The sentences of one workload on one target, measured on one kind of machine.

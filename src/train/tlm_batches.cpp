@@ -88,7 +88,7 @@ std::map<std::string, Tensor> TlmBatches::at(int64_t step, const TrainingShape& 
     for (size_t t = 0; t < e->tokens.size(); ++t)
       tokens.data<int64_t>()[i * s.length + static_cast<int64_t>(t)] = e->tokens[t];
     ends.data<int64_t>()[i] += static_cast<int64_t>(e->tokens.size()) - 1;
-    targets.data<float>()[i] = static_cast<float>(e->value);
+    targets.data<float>()[i] = std::isnan(e->value) ? 0.0F : static_cast<float>(e->value);
     const double weight = loss_.temperature > 0 ? std::exp(-(e->slowdown - 1) / loss_.temperature) : 1;
     for (size_t d = 0; d < e->places.size() && row < s.decisions; ++d, ++row) {
       const int32_t place = e->places[d];
@@ -112,7 +112,7 @@ std::map<std::string, Tensor> TlmBatches::at(int64_t step, const TrainingShape& 
         ranks.data<float>()[g * group_ + k] =
             static_cast<float>(loss_.rankShare / e->slowdown / sum / static_cast<double>(groups));
         valueWeights.data<float>()[g * group_ + k] =
-            static_cast<float>(loss_.valueShare / static_cast<double>(present));
+            std::isnan(e->value) ? 0.0F : static_cast<float>(loss_.valueShare / static_cast<double>(present));
       }
   }
   return {{"tokens", tokens},      {"rows", rows},     {"labels", labels},         {"legal", legal},

@@ -111,7 +111,14 @@ class Training {
     LOCUTION_ASSIGN_OR_RETURN(examples_, readExamples(o_.records, o_.model.context));
     facts_.leftOut = examples_.tooLong + examples_.unreadable + examples_.untimed;
     facts_.workloads = static_cast<int64_t>(examples_.groups.size());
-    const std::string names = join(o_.records, ", ");
+    std::string names = join(o_.records, ", ");
+    if (o_.drawn.networks > 0) {
+      LOCUTION_ASSIGN_OR_RETURN(Examples drawn, drawnExamples(o_.drawn, o_.model.context));
+      facts_.workloads += static_cast<int64_t>(drawn.groups.size());
+      facts_.leftOut += drawn.tooLong;
+      for (ExampleGroup& g : drawn.groups) examples_.groups.push_back(std::move(g));
+      names += (names.empty() ? "" : ", ") + std::string("drawn networks");
+    }
     if (examples_.count() == 0) return Status::error(names + ": no sentence that a model could learn from");
     heldOut_ = takeHeldOut(examples_, o_.heldOut, o_.seed);
     if (examples_.count() == 0) return Status::error(names + ": all workloads are held out");

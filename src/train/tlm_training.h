@@ -12,6 +12,7 @@
 #include "generator/tlm/model.h"
 #include "support/status.h"
 #include "train/adamw.h"
+#include "train/drawn_examples.h"
 #include "train/schedule.h"
 #include "train/tlm_batches.h"
 
@@ -19,6 +20,7 @@ namespace locution::train {
 
 struct TlmTraining {
   std::vector<std::string> records;  ///< files or servers
+  DrawnSentences drawn;              ///< besides them
   std::string folder;                ///< of what comes out; a checkpoint in it is gone on from
   std::string from;                  ///< weights to start from; empty: random ones
   generator::tlm::ModelConfig model;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -21,25 +20,6 @@
 namespace locution::tools {
 
 namespace {
-
-struct Target {
-  std::string cpu;
-  int threads = 1;
-};
-
-Result<std::vector<Target>> targetsOf(const std::vector<std::string>& texts) {
-  std::vector<Target> out;
-  for (const std::string& text : texts) {
-    const size_t colon = text.rfind(':');
-    Target t{text.substr(0, colon), 0};
-    const std::string number = colon == std::string::npos ? "" : text.substr(colon + 1);
-    auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), t.threads);
-    if (error != std::errc() || end != number.data() + number.size() || t.threads < 1 || t.threads > 1024)
-      return Status::error("--on " + text + ": want CPU:THREADS, e.g. x86-64-v3:2");
-    out.push_back(std::move(t));
-  }
-  return out;
-}
 
 // A name that no other worker has, whatever machine shares the database.
 std::string workerName() {
@@ -68,18 +48,17 @@ class Collection {
       LOCUTION_ASSIGN_OR_RETURN(driver::HeldOut heldOut, driver::HeldOut::read(options_.heldOut));
       heldOut_.emplace(std::move(heldOut));
     }
-    LOCUTION_ASSIGN_OR_RETURN(std::vector<Target> targets, targetsOf(options_.on));
-    if (targets.empty()) targets.push_back({options_.cpu, options_.threads});
+    LOCUTION_ASSIGN_OR_RETURN(std::vector<VirtualTarget> targets, virtualTargets(options_));
     if (!options_.list) {
       LOCUTION_ASSIGN_OR_RETURN(store_, records::Store::open(options_.records));
     }
-    for (const Target& t : targets)
+    for (const VirtualTarget& t : targets)
       if (!Interrupts::met()) LOCUTION_RETURN_IF_ERROR(collectOn(t));
     return Status::ok();
   }
 
  private:
-  Status collectOn(const Target& target) {
+  Status collectOn(const VirtualTarget& target) {
     Options own = options_;
     own.cpu = target.cpu;
     own.threads = target.threads;

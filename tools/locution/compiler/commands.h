@@ -9,6 +9,13 @@ namespace locution::tools {
 
 /// Errors: a malformed --shape, a file that can't be read, a flag whose feature isn't there.
 Result<driver::CompileOptions> compileOptions(const Options& options);
+/// What --on names: a CPU and its threads, whatever this machine is. --cpu and --threads where it names nothing.
+struct VirtualTarget {
+  std::string cpu;
+  int threads = 1;
+};
+/// Errors: text that isn't CPU:THREADS.
+Result<std::vector<VirtualTarget>> virtualTargets(const Options& options);
 /// Prints warnings and --time-passes on standard error.
 void report(const driver::Compiled& compiled, const Options& options);
 /// A progress line on a terminal, after the first second.

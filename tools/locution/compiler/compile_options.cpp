@@ -65,6 +65,21 @@ Result<driver::CompileOptions> compileOptions(const Options& options) {
   return out;
 }
 
+Result<std::vector<VirtualTarget>> virtualTargets(const Options& options) {
+  std::vector<VirtualTarget> out;
+  for (const std::string& text : options.on) {
+    const size_t colon = text.rfind(':');
+    VirtualTarget t{text.substr(0, colon), 0};
+    const std::string number = colon == std::string::npos ? "" : text.substr(colon + 1);
+    auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), t.threads);
+    if (error != std::errc() || end != number.data() + number.size() || t.threads < 1 || t.threads > 1024)
+      return Status::error("--on " + text + ": want CPU:THREADS, e.g. x86-64-v3:2");
+    out.push_back(std::move(t));
+  }
+  if (out.empty()) out.push_back({options.cpu, options.threads});
+  return out;
+}
+
 void report(const driver::Compiled& compiled, const Options& options) {
   for (const std::string& w : compiled.warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
   if (!options.timePasses) return;

@@ -1,26 +1,14 @@
 // `locution train`: the Tensor Language Model learns from records of measured sentences.
-#include <unistd.h>
-
-#include <atomic>
-#include <cmath>
-#include <csignal>
 #include <cstdio>
 
 #include "commands.h"
+#include "driver/held_out.h"
+#include "long_run.h"
 #include "train/tlm_training.h"
 
 namespace locution::tools {
 
 namespace {
-
-std::atomic<bool> interrupted{false};  // NOLINT: signals have no other place
-
-std::string duration(double seconds) {
-  const auto whole = static_cast<int64_t>(std::lround(seconds));
-  if (whole < 60) return std::to_string(whole) + " s";
-  if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
-  return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
-}
 
 std::string factsText(const train::TlmFacts& f) {
   char text[512];
@@ -52,7 +40,8 @@ std::string progressText(const train::TlmProgress& p) {
 }  // namespace
 
 Status trainCommand(const Options& options) {
-  if (options.recordPlaces.empty()) return Status::error("--records: want at least one database of measured sentences");
+  if (options.recordPlaces.empty() && options.drawn < 1)
+    return Status::error("want --records with measured sentences, or --drawn N networks, to learn from");
   if (options.outputDir.empty()) return Status::error("--output-dir: want a folder for the weights");
   for (auto [name, value] : {std::pair{"--steps", options.steps},
                              {"--sentences", options.batch},
@@ -67,6 +56,18 @@ Status trainCommand(const Options& options) {
   train::TlmTraining t;
   LOCUTION_ASSIGN_OR_RETURN(t.compile, compileOptions(options));
   t.compile.scheduler = "analytic";
+  t.drawn.networks = options.drawn;
+  t.drawn.seed = options.seed;
+  LOCUTION_ASSIGN_OR_RETURN(std::vector<VirtualTarget> targets, virtualTargets(options));
+  for (const VirtualTarget& target : targets) {
+    driver::CompileOptions& own = t.drawn.targets.emplace_back(t.compile);
+    own.cpu = target.cpu;
+    own.threads = target.threads;
+  }
+  if (!options.heldOut.empty()) {
+    LOCUTION_ASSIGN_OR_RETURN(driver::HeldOut heldOut, driver::HeldOut::read(options.heldOut));
+    t.drawn.heldOut.emplace(std::move(heldOut));
+  }
   t.records = options.recordPlaces;
   t.folder = options.outputDir;
   t.from = options.from;
@@ -83,16 +84,11 @@ Status trainCommand(const Options& options) {
   t.seed = options.seed;
   t.every = options.every;
 
-  struct sigaction action {};
-  // Once: a checkpoint is written. Twice: at once.
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  const Interrupts interrupts;
   train::TlmWatch watch;
   watch.begin = [](const train::TlmFacts& f) { std::fputs(factsText(f).c_str(), stderr); };
   watch.progress = [](const train::TlmProgress& p) { std::fprintf(stderr, "%s\n", progressText(p).c_str()); };
-  watch.isInterrupted = [] { return interrupted.load(); };
+  watch.isInterrupted = Interrupts::met;
   LOCUTION_RETURN_IF_ERROR(train::trainTlm(t, watch));
   std::printf("%s/weights.safetensors\n", options.outputDir.c_str());
   return Status::ok();
