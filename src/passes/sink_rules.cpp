@@ -58,8 +58,8 @@ struct SinkRules {
   }
   bool spatial() {
     if (!isDataTransposed() || node.intAttr("channels_last", 0) != 0 || perm != toChannelsFirst(rank())) return false;
-    // MaxPool's indices count in the order of the layout.
-    if (node.outputs.size() > 1 && node.outputs[1].isValid()) return false;
+    // MaxPool's indices count in the order of the layout; the moments of a BatchNormalization in training have dims of their own.
+    if (std::any_of(node.outputs.begin() + 1, node.outputs.end(), [](ValueId v) { return v.isValid(); })) return false;
     takeData();
     patch.setAttr(id, "channels_last", int64_t{1});
     s.restoreAll(id, perm);
