@@ -84,7 +84,10 @@ Result<std::string> spaceText(const Session& session, const loop::Computation& k
   if (!choices)
     return Status::error("--stage sentences: plans of the scheduler " + std::string(session.scheduler().name()) +
                          " are not written in sentences");
-  return "# " + title + generator::sentenceLine(space, *choices) + "\n";
+  std::string explained;
+  for (const std::string& line : splitText(session.scheduler().explain(space), '\n'))
+    if (!line.empty()) explained += "#   " + line + "\n";
+  return "# " + title + generator::sentenceLine(space, *choices) + "\n" + explained;
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ class Scheduler {
   virtual schedule::Plan propose(const loop::Computation& kernel, const TargetSpec& target) const = 0;
   /// The decisions behind that plan; nothing where the scheduler's plans are not of the kernel's space.
   virtual std::optional<space::Choices> choices(const space::Space&) const { return std::nullopt; }
+  /// For whoever reads the sentence of those decisions: how they came about, in lines; empty where there is nothing to tell.
+  virtual std::string explain(const space::Space&) const { return {}; }
   /// Asked before `propose`. Errors: what a user wrote about this kernel is no plan of it.
   virtual Status check(const loop::Computation&, const TargetSpec&) const { return Status::ok(); }
 };

@@ -44,6 +44,10 @@ class FromSentences : public Scheduler {
     return *parsed;
   }
 
+  std::string explain(const space::Space& space) const override {
+    return find(space.kernel()) ? std::string() : otherwise_->explain(space);
+  }
+
  private:
   const Line* find(const loop::Computation& kernel) const {
     if (kernel.raw) return nullptr;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <set>
 
 #include "generator/rules.h"
@@ -26,7 +28,10 @@ std::vector<Decoded> decodeOrFail(tlm::Reader& reader, const Model& model, const
 }
 
 TEST(Decode, RandomWeightsSayWhatIsLegal) {
-  int64_t sentences = 0;
+  // LOCUTION_TLM_DRAWN: how many of each kernel, for long runs.
+  const char* asked = std::getenv("LOCUTION_TLM_DRAWN");
+  const int64_t drawn = asked ? std::atoll(asked) : 32;
+  int64_t sentences = 0, distinct = 0;
   for (uint64_t seed : {1, 2}) {
     const Model model(randomWeights(smallModel(), seed, 20));
     tlm::Reader reader(model.network, model.programs);
@@ -34,12 +39,13 @@ TEST(Decode, RandomWeightsSayWhatIsLegal) {
       for (const loop::Computation& kernel : smallKernels()) {
         const space::Space space(kernel, target);
         Decoding decoding;
-        decoding.sentences = 48;
+        decoding.sentences = drawn;
         decoding.seed = seed;
         int64_t count = 0;
         std::set<std::string> seen;
         for (const Decoded& d : decodeOrFail(reader, model, space, decoding)) {
           count += d.count;
+          ++distinct;
           const std::string text = language::planText(d.walk.choices());
           EXPECT_TRUE(seen.insert(text).second) << text;
           ASSERT_TRUE(d.walk.isDone()) << kernel.name;
@@ -54,6 +60,8 @@ TEST(Decode, RandomWeightsSayWhatIsLegal) {
       }
   }
   EXPECT_GT(sentences, 3000);
+  std::printf("%lld sentences, %lld of them different\n", static_cast<long long>(sentences),
+              static_cast<long long>(distinct));
 }
 
 TEST(Decode, IsTheSameWhateverWasReadBefore) {

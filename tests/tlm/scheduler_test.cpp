@@ -11,6 +11,7 @@
 #include "driver/scheduling.h"
 #include "generator/rules.h"
 #include "generator/tlm/tlm_scheduler.h"
+#include "support/strings.h"
 #include "tlm_kernels.h"
 
 namespace locution::tests {
@@ -168,7 +169,20 @@ TEST_F(TlmFile, AnalyticPlanIsTheCandidateToBeat) {
     const space::Space space(kernel, target);
     const space::Choices analytic = generator::analyticWalk(space).choices();
     EXPECT_EQ(careful->choices(space), analytic) << kernel.name;
-    different += greedy->choices(space) == analytic ? 0 : 1;
+    const auto written = greedy->choices(space);
+    different += written == analytic ? 0 : 1;
+    // A line for the value, then one a word; each starts with the likeliest of its words, since greedy says that.
+    std::vector<std::string> lines = splitText(greedy->explain(space), '\n');
+    ASSERT_EQ(lines.size(), written->size() + 2) << greedy->explain(space);
+    EXPECT_EQ(lines[0].substr(0, 6), "value ");
+    for (size_t i = 0; i < written->size(); ++i) {
+      const space::Choice& choice = (*written)[i];
+      const size_t bar = lines[i + 1].find(" |  ");
+      ASSERT_NE(bar, std::string::npos) << lines[i + 1];
+      EXPECT_EQ(lines[i + 1].substr(6, bar - 6), space::choiceText(choice.decision, choice.value));
+      const std::string next = lines[i + 1].substr(bar + 4);
+      EXPECT_GE(lines[i + 1].substr(0, 5), next.substr(next.find(' ') + 1, 5));
+    }
   }
   EXPECT_GT(different, 5U);
 }

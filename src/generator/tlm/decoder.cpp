@@ -21,6 +21,7 @@ struct Branch {
   double logProbability = 0;
   std::vector<int64_t> drawn;  ///< of the sentences to draw, by number
   bool isAlso = false;
+  std::vector<Alternatives> alternatives = {};
   size_t row = 0;  ///< of the reader's last step
 };
 
@@ -35,7 +36,7 @@ class Decoder {
     left_ = reader_.room(length);
     if (left_ < 1) return std::vector<Decoded>();
     std::vector<Branch> branches;
-    branches.push_back({Grammar(space_), 0, {}, d_.also.has_value(), 0});
+    branches.push_back({Grammar(space_), 0, {}, d_.also.has_value()});
     for (int64_t i = 0; i < d_.sentences; ++i) branches[0].drawn.push_back(i);
     // Nothing to decide, and nobody asks what it is worth: nothing to read.
     if (branches[0].grammar.walk().isDone() && !d_.wantsValues) {
@@ -66,7 +67,8 @@ class Decoder {
 
  private:
   void finish(Branch b) {
-    done_.push_back({b.grammar.walk(), 0, b.logProbability, static_cast<int64_t>(b.drawn.size()), b.isAlso});
+    done_.push_back({b.grammar.walk(), 0, b.logProbability, static_cast<int64_t>(b.drawn.size()),
+                     std::move(b.alternatives), b.isAlso});
   }
 
   /// What the sentences of a branch say next.
@@ -93,7 +95,11 @@ class Decoder {
     }
     for (size_t i = 0; i < legal.size(); ++i) {
       if (drawn[i].empty() && i != also) continue;
-      Branch child{b.grammar, b.logProbability + std::log(likely[i]), std::move(drawn[i]), i == also, 0};
+      Branch child{b.grammar, b.logProbability + std::log(likely[i]), std::move(drawn[i]), i == also};
+      if (i == also && d_.wantsAlternatives) {
+        child.alternatives = std::move(b.alternatives);
+        child.alternatives.push_back({legal, likely});
+      }
       LOCUTION_CHECK(child.grammar.accept(legal[i]));
       if (child.grammar.walk().isDone() && !d_.wantsValues) {
         finish(std::move(child));

@@ -22,14 +22,23 @@ struct Decoding {
   bool wantsValues = false;
   /// A sentence that is read along, to know its value.
   std::optional<space::Choices> also = std::nullopt;
+  /// Keeps what could have been said instead of each word of it.
+  bool wantsAlternatives = false;
+};
+
+/// The words that were legal, and how likely the model found each.
+struct Alternatives {
+  std::vector<language::Token> legal;
+  std::vector<double> likely;
 };
 
 struct Decoded {
   space::Walk walk;
   double value = 0;  ///< log(time / roofline), as the model sees it
   double logProbability = 0;
-  int64_t count = 0;    ///< how many of the drawn sentences it is
-  bool isAlso = false;  ///< Decoding::also is it
+  int64_t count = 0;                            ///< how many of the drawn sentences it is
+  std::vector<Alternatives> alternatives = {};  ///< word by word, where they were asked for
+  bool isAlso = false;                          ///< Decoding::also is it
 };
 
 /// Each distinct sentence once, in the order in which they part. Nothing where the sentence is longer than the model reads.

@@ -17,7 +17,7 @@ constexpr float kNever = -1e9F;
 /// Shapes that programs are made for. How many tokens of a prompt at a time: of what follows the target at once, and of what follows that.
 constexpr int64_t kFirstRows[] = {8, 16, 24, 32}, kLaterRows[] = {8, 32}, kMostRows = 32;
 /// Sentences at a time.
-constexpr int64_t kSentenceRows[] = {1, 4, 12, 32}, kBlock = 32;
+constexpr int64_t kSentenceRows[] = {1, 4, 12, 24, 32}, kBlock = 32;
 /// Places of a target, of most prompts and of most sentences; and of long sentences.
 constexpr int64_t kTargetPlaces = 16, kPromptPlaces = 64, kOwnPlaces = 16, kMostOwn = 96;
 
@@ -50,9 +50,12 @@ struct Cache {
   /// What the projection of a token says goes to its place.
   void put(const ModelConfig& c, size_t sentence, int64_t place, const float* row) const {
     float* to = slot(c, sentence);
-    for (int64_t n = 0; n < c.width; ++n)
-      to[isKeys ? n * places + place : (n / c.headWidth() * places + place) * c.headWidth() + n % c.headWidth()] =
-          row[n];
+    if (isKeys) {
+      for (int64_t n = 0; n < c.width; ++n) to[n * places + place] = row[n];
+    } else {
+      for (int64_t h = 0; h < c.heads; ++h)
+        std::copy_n(row + h * c.headWidth(), c.headWidth(), to + (h * places + place) * c.headWidth());
+    }
   }
 
   int64_t places;
@@ -65,6 +68,12 @@ void copySlot(const ModelConfig& c, const Cache& from, size_t fromSlot, const Ca
   const int64_t rows = from.isKeys ? c.width : c.heads, step = from.isKeys ? 1 : c.headWidth();
   const float* a = from.slot(c, fromSlot);
   float* b = to.slot(c, toSlot);
+  // A few bytes of each of many rows take longer than all of few.
+  constexpr int64_t kFew = 32;
+  if (from.places == to.places && from.places <= kFew) {
+    std::copy_n(a, c.width * from.places, b);
+    return;
+  }
   for (int64_t i = 0; i < rows; ++i) std::copy_n(a + i * from.places * step, count * step, b + i * to.places * step);
 }
 

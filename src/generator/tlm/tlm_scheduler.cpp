@@ -1,8 +1,11 @@
 #include "generator/tlm/tlm_scheduler.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "generator/rules.h"
@@ -45,7 +48,50 @@ class Tlm : public Scheduler {
     return known_.emplace(key, std::move(written)).first->second;
   }
 
+  /// Each word with how likely the model found it, and what else was legal, the likeliest first.
+  std::string explain(const space::Space& space) const override {
+    if (space.stages().empty()) return {};
+    Decoding decoding;
+    decoding.sentences = 0;
+    decoding.wantsValues = true;
+    decoding.also = choices(space);
+    decoding.wantsAlternatives = true;
+    std::unique_ptr<Reader> reader = takeReader();
+    auto decoded = decode(*reader, *network_, space, decoding);
+    LOCUTION_CHECK(decoded.isOk()) << decoded.status().message();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    idle_.push_back(std::move(reader));
+    if (decoded->empty()) return "the sentence is longer than the model reads: the analytic plan\n";
+    return explanation(decoded->front(), *decoding.also);
+  }
+
  private:
+  static std::string explanation(const Decoded& decoded, const space::Choices& choices) {
+    std::array<char, 64> line{};
+    std::snprintf(line.data(), line.size(), "value %.3f, log-probability %.3f\n", decoded.value,
+                  decoded.logProbability);
+    std::string out = line.data();
+    for (size_t i = 0; i < choices.size(); ++i) {
+      const Alternatives& a = decoded.alternatives.at(i);
+      const std::string said = space::choiceText(choices[i].decision, choices[i].value);
+      std::vector<size_t> order(a.legal.size());
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::stable_sort(order.begin(), order.end(), [&](size_t x, size_t y) { return a.likely[x] > a.likely[y]; });
+      std::string others;
+      for (size_t k : order) {
+        const std::string word(language::wordOf(a.legal[k]));
+        std::snprintf(line.data(), line.size(), "%.3f", a.likely[k]);
+        if (word == said) {
+          out += line.data() + (" " + word);
+        } else {
+          others += "  " + word + " " + line.data();
+        }
+      }
+      out += " |" + others + "\n";
+    }
+    return out;
+  }
+
   std::unique_ptr<Reader> takeReader() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (idle_.empty()) return std::make_unique<Reader>(network_, programs_);
