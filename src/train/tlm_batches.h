@@ -42,6 +42,12 @@ class TlmBatches {
   };
   /// Sentences of a batch by their place; null where a piece is short.
   std::vector<const Example*> sentencesOf(int64_t step);
+  /// Where sentences begin: line * length + place. Each goes to the first line with room.
+  struct Packing {
+    std::vector<int64_t> begins;
+    int64_t lines = 0;
+  };
+  static Packing pack(const std::vector<const Example*>& sentences, int64_t length);
 
   const Examples& examples_;
   int64_t sentences_, group_;

@@ -174,15 +174,16 @@ class Training {
       for (const Example& e : g.examples)
         data = hashBytes(e.tokens.data(), e.tokens.size() * sizeof(language::Token),
                          hashBytes(&e.value, sizeof e.value, data));
-    return {{"model", list({double(c.layers), double(c.width), double(c.heads), double(c.context), double(c.words)})},
-            {"shape", list({double(s.sentences), double(s.length), double(s.decisions), double(s.group)})},
-            {"schedule", list({double(o_.steps), o_.rate})},
-            {"optimiser", list({o_.optimiser.beta1, o_.optimiser.beta2, o_.optimiser.epsilon, o_.optimiser.weightDecay,
-                                o_.optimiser.mostNorm})},
-            {"losses", list({o_.loss.temperature, o_.loss.valueShare, o_.loss.rankShare})},
-            {"seed", std::to_string(o_.seed)},
-            {"data", std::to_string(data)},
-            {"from", o_.from}};
+    return {
+        {"model", list({double(c.layers), double(c.width), double(c.heads), double(c.context), double(c.words)})},
+        {"shape", list({double(s.lines), double(s.length), double(s.sentences), double(s.decisions), double(s.group)})},
+        {"schedule", list({double(o_.steps), o_.rate})},
+        {"optimiser", list({o_.optimiser.beta1, o_.optimiser.beta2, o_.optimiser.epsilon, o_.optimiser.weightDecay,
+                            o_.optimiser.mostNorm})},
+        {"losses", list({o_.loss.temperature, o_.loss.valueShare, o_.loss.rankShare})},
+        {"seed", std::to_string(o_.seed)},
+        {"data", std::to_string(data)},
+        {"from", o_.from}};
   }
 
   Status loop() {

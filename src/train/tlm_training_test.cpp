@@ -156,6 +156,8 @@ TEST(TlmBatches, GoOnceThroughAllSentencesAnEpoch) {
     if (w == 0) continue;
     const int64_t row = late.at("rows").elementAsInt(i), label = late.at("labels").elementAsInt(i);
     EXPECT_EQ(late.at("tokens").elementAsInt(row + 1), label);
+    EXPECT_EQ(late.at("positions").elementAsInt(row) + 1, late.at("positions").elementAsInt(row + 1));
+    EXPECT_EQ(late.at("segments").elementAsInt(row), late.at("segments").elementAsInt(row + 1));
     EXPECT_EQ(late.at("legal").elementAsInt(i * words + label), 1);
   }
   EXPECT_NEAR(sum, 1, 1e-5);

@@ -54,6 +54,10 @@ std::map<std::string, Tensor> trainingInputs(const tlm::Weights& weights, const 
   for (auto i = static_cast<int64_t>(choices.size()); i < shape.decisions; ++i)
     legal.data<uint8_t>()[i * weights.config.words] = 1;
   in["tokens"] = words;
+  Tensor positions(DType::I64, {1, shape.length});
+  for (int64_t i = 0; i < shape.length; ++i) positions.data<int64_t>()[i] = i;
+  in["positions"] = positions;
+  in["segments"] = Tensor(DType::I64, {1, shape.length});
   in["rows"] = rows;
   in["labels"] = labels;
   in["weights"] = weight;
@@ -79,7 +83,7 @@ TEST(Inference, IsWhatTrainingComputes) {
     ASSERT_TRUE(decoded.isOk()) << decoded.status().message();
     for (const tlm::Decoded& d : *decoded) {
       if (!d.isAlso || ++checked > 6) continue;
-      const tlm::TrainingShape shape{1, 192, 64, 1};
+      const tlm::TrainingShape shape{1, 192, 1, 64, 1};
       auto got = runGraph(tlm::trainingGraph(model.weights.config, shape), {},
                           trainingInputs(model.weights, space, d.walk.choices(), shape));
       ASSERT_TRUE(got.isOk()) << got.status().message();

@@ -64,7 +64,7 @@ inline std::vector<loop::Computation> smallKernels() {
   std::map<uint64_t, bool> seen;
   std::vector<graph::Graph> graphs;
   graphs.push_back(convolutions());
-  graphs.push_back(tlm::trainingGraph(smallModel(), {4, 32, 24, 2}));
+  graphs.push_back(tlm::trainingGraph(smallModel(), {4, 32, 4, 24, 2}));
   for (graph::Graph& g : graphs) {
     Status s = (*session)->optimise(g);
     LOCUTION_CHECK(s.isOk()) << s.message();

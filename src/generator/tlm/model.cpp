@@ -47,12 +47,13 @@ class TrainingGraph {
   TrainingGraph(const ModelConfig& config, const TrainingShape& shape) : c_(config), s_(shape), b_("tlm-training") {
     LOCUTION_CHECK(c_.width % c_.heads == 0 && s_.length <= c_.context && s_.sentences % s_.group == 0);
     for (const ParameterInfo& p : parametersOf(c_)) parameters_[p.name] = b_.input(p.name, DType::F32, p.dims);
-    causal_ = b_.constant(causalMask());
   }
 
   graph::Graph run() {
     const int64_t groups = s_.sentences / s_.group;
-    const Value tokens = b_.input("tokens", DType::I64, {s_.sentences, s_.length});
+    const Value tokens = b_.input("tokens", DType::I64, {s_.lines, s_.length});
+    const Value positions = b_.input("positions", DType::I64, {s_.lines, s_.length});
+    visible_ = mask(b_.input("segments", DType::I64, {s_.lines, s_.length}));
     const Value rows = b_.input("rows", DType::I64, {s_.decisions});
     const Value labels = b_.input("labels", DType::I64, {s_.decisions});
     const Value legal = b_.input("legal", DType::Bool, {s_.decisions, c_.words});
@@ -63,9 +64,11 @@ class TrainingGraph {
     const Value ranks = b_.input("rank.targets", DType::F32, {groups, s_.group});
     const Value rankMask = b_.input("rank.mask", DType::F32, {groups, s_.group});
 
-    const Value positions = b_.slice(parameter("wpe.weight"), 0, 0, s_.length);
-    Value x = b_.add(b_.node("Gather", {parameter("wte.weight"), tokens}, {{"axis", int64_t{0}}}), positions);
-    x = b_.reshape(x, {s_.sentences * s_.length, c_.width});
+    auto embedded = [&](const char* table, Value at) {
+      return b_.node("Gather", {parameter(table), at}, {{"axis", int64_t{0}}});
+    };
+    Value x = b_.add(embedded("wte.weight", tokens), embedded("wpe.weight", positions));
+    x = b_.reshape(x, {s_.lines * s_.length, c_.width});
     for (int64_t layer = 0; layer < c_.layers; ++layer) {
       x = b_.add(x, attention(layer, norm(x, layerName(layer, "ln_1"))));
       x = b_.add(x, perceptron(layer, norm(x, layerName(layer, "ln_2"))));
@@ -113,31 +116,34 @@ class TrainingGraph {
     const std::vector<Value> parts = b_.nodes("Split", {dense(x, layerName(layer, "attn.c_attn"))},
                                               {{"axis", int64_t{-1}}, {"num_outputs", int64_t{3}}}, 3);
     auto heads = [&](Value v, const std::vector<int64_t>& perm) {
-      return b_.transpose(b_.reshape(v, {s_.sentences, s_.length, c_.heads, c_.headWidth()}), perm);
+      return b_.transpose(b_.reshape(v, {s_.lines, s_.length, c_.heads, c_.headWidth()}), perm);
     };
     const Value q = heads(parts[0], {0, 2, 1, 3}), k = heads(parts[1], {0, 2, 3, 1}), v = heads(parts[2], {0, 2, 1, 3});
     const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c_.headWidth())));
-    const Value scores = b_.add(b_.mul(b_.matMul(q, k), b_.number(scale)), causal_);
+    const Value scores = b_.add(b_.mul(b_.matMul(q, k), b_.number(scale)), visible_);
     const Value mixed = b_.matMul(b_.node("Softmax", {scores}, {{"axis", int64_t{-1}}}), v);
-    return dense(b_.reshape(b_.transpose(mixed, {0, 2, 1, 3}), {s_.sentences * s_.length, c_.width}),
+    return dense(b_.reshape(b_.transpose(mixed, {0, 2, 1, 3}), {s_.lines * s_.length, c_.width}),
                  layerName(layer, "attn.c_proj"));
   }
   Value perceptron(int64_t layer, Value x) {
     const Value wide = dense(x, layerName(layer, "mlp.c_fc"));
     return dense(b_.node("Gelu", {wide}, {{"approximate", std::string("tanh")}}), layerName(layer, "mlp.c_proj"));
   }
-  Tensor causalMask() const {
-    Tensor mask(DType::F32, {s_.length, s_.length});
+  // [B, 1, L, L]: 0 where a token sees another, else a large negative number.
+  Value mask(Value segments) {
+    const Value same = b_.node("Equal", {b_.reshape(segments, {s_.lines, 1, s_.length, 1}),
+                                         b_.reshape(segments, {s_.lines, 1, 1, s_.length})});
+    Tensor before(DType::Bool, {s_.length, s_.length});
     for (int64_t i = 0; i < s_.length; ++i)
-      for (int64_t j = i + 1; j < s_.length; ++j) mask.data<float>()[i * s_.length + j] = kNever;
-    return mask;
+      for (int64_t j = 0; j <= i; ++j) before.data<uint8_t>()[i * s_.length + j] = 1;
+    return b_.node("Where", {b_.node("And", {same, b_.constant(before)}), b_.number(0), b_.number(kNever)});
   }
 
   const ModelConfig& c_;
   const TrainingShape& s_;
   GraphBuilder b_;
   std::map<std::string, Value> parameters_;
-  Value causal_;
+  Value visible_;
 };
 
 }  // namespace

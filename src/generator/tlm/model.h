@@ -40,19 +40,22 @@ Parameters randomParameters(const ModelConfig& config, uint64_t seed);
 
 /// Of one training step.
 struct TrainingShape {
+  int64_t lines = 64;        ///< B: of tokens; sentences stand in them one behind the other
+  int64_t length = 64;       ///< L: tokens of a line, padded at the end
   int64_t sentences = 64;    ///< S
-  int64_t length = 64;       ///< L: tokens of each, padded at the end
   int64_t decisions = 1024;  ///< R: tokens of all sentences that have a loss
   int64_t group = 1;         ///< G: neighbouring sentences that are of one workload; divides S
 };
 
 /// The loss of a step. Inputs: the parameters by name, then
-///     tokens        int64[S, L]
-///     rows          int64[R]      where a decision is taken: sentence * L + the place of the token before it
+///     tokens        int64[B, L]
+///     positions     int64[B, L]   of a token within its sentence
+///     segments      int64[B, L]   tokens see those before them of the same number
+///     rows          int64[R]      where a decision is taken: line * L + the place of the token before it
 ///     labels        int64[R]      the word that was chosen
 ///     legal         bool[R, V]    the words that were legal; the mask stands inside the softmax. V: words
 ///     weights       float32[R]    0: padding
-///     ends          int64[S]      sentence * L + the place of its last token
+///     ends          int64[S]      line * L + the place of its last token
 ///     value.targets float32[S]    log(time / roofline)
 ///     value.weights float32[S]
 ///     rank.targets  float32[S / G, G]  how the weight of 1 (or 0: no loss) is shared among sentences of a workload, more to faster ones

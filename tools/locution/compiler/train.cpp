@@ -12,13 +12,15 @@ namespace {
 
 std::string factsText(const train::TlmFacts& f) {
   char text[512];
-  std::snprintf(text, sizeof text,
-                "%lld sentences of %lld workloads (%lld sentences held back, %lld left out), read in %.1f s\n"
-                "%lld x %lld tokens and %lld decisions a step, %lld steps an epoch, compiled in %.1f s\n",
-                static_cast<long long>(f.sentences), static_cast<long long>(f.workloads),
-                static_cast<long long>(f.heldOutSentences), static_cast<long long>(f.leftOut), f.readSeconds,
-                static_cast<long long>(f.shape.sentences), static_cast<long long>(f.shape.length),
-                static_cast<long long>(f.shape.decisions), static_cast<long long>(f.stepsPerEpoch), f.compileSeconds);
+  std::snprintf(
+      text, sizeof text,
+      "%lld sentences of %lld workloads (%lld sentences held back, %lld left out), read in %.1f s\n"
+      "%lld sentences in %lld x %lld tokens and %lld decisions a step, %lld steps an epoch, compiled in %.1f s\n",
+      static_cast<long long>(f.sentences), static_cast<long long>(f.workloads),
+      static_cast<long long>(f.heldOutSentences), static_cast<long long>(f.leftOut), f.readSeconds,
+      static_cast<long long>(f.shape.sentences), static_cast<long long>(f.shape.lines),
+      static_cast<long long>(f.shape.length), static_cast<long long>(f.shape.decisions),
+      static_cast<long long>(f.stepsPerEpoch), f.compileSeconds);
   std::string out = text;
   if (f.firstStep > 0) out += "goes on after step " + std::to_string(f.firstStep) + "\n";
   return out;
