@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <ctime>
 
 #include "generator/search/features.h"
@@ -27,6 +29,13 @@ std::optional<records::Outcome> recorded(Outcome outcome) {
       return std::nullopt;  // nothing was measured
   }
   return std::nullopt;
+}
+
+/// Four digits: what is behind them is noise, and takes most of a record's space.
+double rounded(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3e", value);
+  return std::strtod(text, nullptr);
 }
 
 struct Ratios {
@@ -104,11 +113,11 @@ std::optional<records::Record> History::recordOf(const Kernel& kernel, std::stri
   r.vocabularyCount = static_cast<int64_t>(language::vocabularySize());
   r.vocabulary = hexDigits(language::vocabularyHash(language::vocabularySize()));
   r.time = std::time(nullptr);
-  r.samples = m.samples;
+  for (double seconds : m.samples) r.samples.push_back(rounded(seconds));
   if (m.ratio > 0) {
     r.incumbent = kernel.incumbent;
-    r.ratio = m.ratio;
-    r.spread = m.spread;
+    r.ratio = rounded(m.ratio);
+    r.spread = rounded(m.spread);
   }
   return r;
 }
