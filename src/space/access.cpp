@@ -1,6 +1,7 @@
 #include "space/access.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "loop/passes.h"
 
@@ -17,10 +18,52 @@ Ranges rangesOf(const Stage& s) {
   return ranges;
 }
 
-Access accessOf(const Stage& s, const Buffer& buffer, const std::vector<Expr>& indices, const Ranges& ranges) {
+/// Adds `factor` times each variable's coefficient; false where `e` is more than sums and multiples of variables.
+bool addTerms(const Expr& e, int64_t factor, std::unordered_map<const Var*, int64_t>* coefficients) {
+  if (const auto* v = as<Var>(e)) {
+    (*coefficients)[v] += factor;
+    return true;
+  }
+  if (as<IntImm>(e)) return true;
+  const auto* b = as<Binary>(e);
+  if (!b) return false;
+  int64_t by = 0;
+  switch (b->op) {
+    case BinaryOp::Add:
+      return addTerms(b->a, factor, coefficients) && addTerms(b->b, factor, coefficients);
+    case BinaryOp::Sub:
+      return addTerms(b->a, factor, coefficients) && addTerms(b->b, -factor, coefficients);
+    case BinaryOp::Mul:
+      if (isConstInt(b->b, &by)) return addTerms(b->a, factor * by, coefficients);
+      return isConstInt(b->a, &by) && addTerms(b->b, factor * by, coefficients);
+    default:
+      return false;
+  }
+}
+
+/// Most accesses are plain sums, for which nothing has to be simplified.
+std::optional<Access> plainAccess(const Stage& s, const Buffer& buffer, const std::vector<Expr>& indices,
+                                  const std::vector<int64_t>& dims) {
+  std::unordered_map<const Var*, int64_t> coefficients;
+  int64_t stride = 1;
+  for (size_t i = dims.size(); i-- > 0; stride *= dims[i])
+    if (!addTerms(indices[i], stride, &coefficients)) return std::nullopt;
   Access out;
   out.buffer = &buffer;
+  auto step = [&](const Axis& a) {
+    auto found = coefficients.find(a.var.get());
+    return found == coefficients.end() ? 0 : found->second;
+  };
+  for (const Axis& a : s.axes) out.spatial.emplace_back(step(a));
+  for (const Axis& a : s.reduce) out.reduce.emplace_back(step(a));
+  return out;
+}
+
+Access accessOf(const Stage& s, const Buffer& buffer, const std::vector<Expr>& indices, const Ranges& ranges) {
   std::vector<int64_t> dims = extents(buffer);
+  if (auto plain = plainAccess(s, buffer, indices, dims)) return *plain;
+  Access out;
+  out.buffer = &buffer;
   Expr flat = index(0);
   for (size_t i = 0; i < dims.size(); ++i) flat = flat * dims[i] + indices[i];
   flat = simplify(flat, ranges);

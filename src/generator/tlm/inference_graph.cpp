@@ -28,7 +28,7 @@ class InferenceGraph {
     Value pick;
     if (s_.isPrompt()) {
       pick = b_.input("pick", DType::F32, {m});
-      ownMask_ = b_.constant(causalMask());
+      ownMask_ = b_.reshape(b_.constant(causalMask()), {m, 1, m});
     } else {
       ownMask_ = b_.input("own.mask", DType::F32, {s_.own});
     }
@@ -48,18 +48,23 @@ class InferenceGraph {
       biases_.push_back(b_.input(matrix.name + ".bias", DType::F32, {panels, kPanel}));
     }
     std::vector<Value> projections;
+    int64_t rows = m;
     for (int64_t i = 0; i < c_.layers; ++i) {
       const auto at = static_cast<size_t>(4 * i);
       const Value qkv = b_.reshape(dense(norm(x, m), at), {m, 3 * c_.width});
       projections.push_back(qkv);
-      x = addPanels(x, dense(attention(qkv, caches[static_cast<size_t>(i)]), at + 1));
-      const Value wide = b_.node("Gelu", {dense(norm(x, m), at + 2)}, {{"approximate", std::string("tanh")}});
-      x = addPanels(x, dense(b_.reshape(wide, {m, c_.hidden()}), at + 3));
-    }
-    int64_t rows = m;
-    if (s_.isPrompt()) {
-      x = b_.reshape(b_.einsum("m,mw->w", pick, x), {1, c_.width});
-      rows = 1;
+      Value queries = b_.slice(qkv, 1, 0, c_.width);
+      if (s_.isPrompt() && i + 1 == c_.layers) {
+        // Of the others nothing more is asked than the last layer's keys and values.
+        auto only = [&](Value v, int64_t width) { return b_.reshape(b_.einsum("m,mw->w", pick, v), {1, width}); };
+        x = only(x, c_.width);
+        queries = only(queries, c_.width);
+        ownMask_ = only(b_.constant(causalMask()), m);
+        rows = 1;
+      }
+      x = addPanels(x, dense(attention(queries, rows, qkv, caches[static_cast<size_t>(i)]), at + 1), rows);
+      const Value wide = b_.node("Gelu", {dense(norm(x, rows), at + 2)}, {{"approximate", std::string("tanh")}});
+      x = addPanels(x, dense(b_.reshape(wide, {rows, c_.hidden()}), at + 3), rows);
     }
     const Value scores = b_.reshape(dense(norm(x, rows), weights_.size() - 1), {rows, headColumns(c_, first_)});
     for (int64_t i = 0; i < c_.layers; ++i) b_.output(projections[static_cast<size_t>(i)], std::to_string(i) + ".qkv");
@@ -86,17 +91,20 @@ class InferenceGraph {
   }
   /// [rows, panels, kPanel]
   Value dense(Value x, size_t matrix) { return b_.add(b_.einsum("mk,pkn->mpn", x, weights_[matrix]), biases_[matrix]); }
-  Value addPanels(Value x, Value panels) { return b_.add(x, b_.reshape(panels, {s_.rows, c_.width})); }
+  Value addPanels(Value x, Value panels, int64_t rows) { return b_.add(x, b_.reshape(panels, {rows, c_.width})); }
 
-  Value attention(Value qkv, const Caches& k) {
-    const int64_t m = s_.rows, h = c_.heads, d = c_.headWidth();
-    auto part = [&](int64_t i) { return b_.reshape(b_.slice(qkv, 1, i * c_.width, (i + 1) * c_.width), {m, h, d}); };
-    const Value q = part(0), key = part(1), value = part(2);
+  /// Of `m` queries, over the caches and the tokens of `qkv`.
+  Value attention(Value queries, int64_t m, Value qkv, const Caches& k) {
+    const int64_t h = c_.heads, d = c_.headWidth();
+    auto part = [&](int64_t i) {
+      return b_.reshape(b_.slice(qkv, 1, i * c_.width, (i + 1) * c_.width), {s_.rows, h, d});
+    };
+    const Value q = b_.reshape(queries, {m, h, d}), key = part(1), value = part(2);
     const Value far = b_.add(b_.einsum("mhd,hdp->mhp", q, k.keys), sharedMask_);
     Value near, self;
     int64_t nearby = s_.own;
     if (s_.isPrompt()) {
-      nearby = m;
+      nearby = s_.rows;
       near = b_.add(b_.einsum("mhd,hdn->mhn", q, b_.transpose(key, {1, 2, 0})), ownMask_);
     } else {
       near = b_.add(b_.einsum("mhd,mhdt->mht", q, k.ownKeys), ownMask_);
@@ -107,7 +115,7 @@ class InferenceGraph {
     if (self.isValid()) peak = b_.node("Max", {peak, self});
     auto weigh = [&](Value x) { return b_.node("Exp", {b_.sub(x, peak)}); };
     const Value farWeights = weigh(far), nearWeights = weigh(near);
-    Value sum = b_.add(total(farWeights, s_.shared), total(nearWeights, nearby));
+    Value sum = b_.add(total(farWeights, m, s_.shared), total(nearWeights, m, nearby));
     Value mixed = b_.einsum("mhp,hpd->mhd", farWeights, k.values);
     if (s_.isPrompt()) {
       mixed = b_.add(mixed, b_.einsum("mhn,nhd->mhd", nearWeights, value));
@@ -119,13 +127,12 @@ class InferenceGraph {
     return b_.reshape(b_.node("Div", {mixed, sum}), {m, c_.width});
   }
   /// [m, h, n] to [m, h, 1]
-  Value total(Value x, int64_t n) {
-    const int64_t rows = s_.rows * c_.heads;
-    if (n % kPartial != 0) return b_.reshape(b_.reduce("ReduceSum", x, 2), {s_.rows, c_.heads, 1});
-    return b_.reshape(sumRows(x, rows, n), {s_.rows, c_.heads, 1});
+  Value total(Value x, int64_t m, int64_t n) {
+    if (n % kPartial != 0) return b_.reshape(b_.reduce("ReduceSum", x, 2), {m, c_.heads, 1});
+    return b_.reshape(sumRows(x, m * c_.heads, n), {m, c_.heads, 1});
   }
   Tensor causalMask() const {
-    Tensor mask(DType::F32, {s_.rows, 1, s_.rows});
+    Tensor mask(DType::F32, {s_.rows, s_.rows});
     for (int64_t i = 0; i < s_.rows; ++i)
       for (int64_t j = i + 1; j < s_.rows; ++j) mask.data<float>()[i * s_.rows + j] = kNever;
     return mask;
