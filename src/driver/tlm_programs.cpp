@@ -16,26 +16,23 @@ namespace tlm = generator::tlm;
 
 namespace {
 
-class Programs {
- public:
-  explicit Programs(const tlm::ModelConfig& config) : config_(config) {}
-
-  Result<std::shared_ptr<const runtime::Program>> get(const tlm::InferenceShape& shape) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    auto& program = programs_[shape];
-    if (program) return program;
-    graph::Graph graph = tlm::inferenceGraph(config_, shape, language::firstChoiceToken());
-    auto compiled = compileGraph(std::move(graph), inferenceOptions());
-    if (!compiled.isOk()) return compiled.status().withContext("the language model's inference, " + shape.name());
-    LOCUTION_ASSIGN_OR_RETURN(program, runtime::Program::load(compiled->executable));
+/// Makes each program once, whichever thread asks for it first.
+tlm::ProgramSource kept(tlm::ProgramSource make) {
+  struct Kept {
+    std::mutex mutex;
+    std::map<tlm::InferenceShape, std::shared_ptr<const runtime::Program>> programs;  // shared with contexts
+  };
+  auto all = std::make_shared<Kept>();  // shared: std::function wants to copy what it holds
+  return [all,
+          make = std::move(make)](const tlm::InferenceShape& shape) -> Result<std::shared_ptr<const runtime::Program>> {
+    const std::lock_guard<std::mutex> lock(all->mutex);
+    auto& program = all->programs[shape];
+    if (!program) {
+      LOCUTION_ASSIGN_OR_RETURN(program, make(shape));
+    }
     return program;
-  }
-
- private:
-  tlm::ModelConfig config_;
-  std::mutex mutex_;
-  std::map<tlm::InferenceShape, std::shared_ptr<const runtime::Program>> programs_;  // shared with contexts
-};
+  };
+}
 
 }  // namespace
 
@@ -47,15 +44,19 @@ CompileOptions inferenceOptions() {
 }
 
 tlm::ProgramSource compiledPrograms(const tlm::ModelConfig& config) {
-  auto programs = std::make_shared<Programs>(config);  // shared: std::function wants to copy what it holds
-  return [programs](const tlm::InferenceShape& shape) { return programs->get(shape); };
+  return kept([config](const tlm::InferenceShape& shape) -> Result<std::shared_ptr<const runtime::Program>> {
+    graph::Graph graph = tlm::inferenceGraph(config, shape, language::firstChoiceToken());
+    auto compiled = compileGraph(std::move(graph), inferenceOptions());
+    if (!compiled.isOk()) return compiled.status().withContext("the language model's inference, " + shape.name());
+    return runtime::Program::load(compiled->executable);
+  });
 }
 
 tlm::ProgramSource inferencePrograms(const tlm::ModelConfig& config) {
   const std::shared_ptr<const EmbeddedPrograms> embedded = EmbeddedPrograms::get();
   const std::optional<std::string> set = embedded ? embedded->bestInstructionSet() : std::nullopt;
   if (!set || !(embedded->config() == config)) return compiledPrograms(config);
-  return [embedded, set = *set](const tlm::InferenceShape& shape) { return embedded->load(set, shape); };
+  return kept([embedded, set = *set](const tlm::InferenceShape& shape) { return embedded->load(set, shape); });
 }
 
 Result<std::unique_ptr<generator::Scheduler>> makeTlmScheduler(const std::string& weightsFile, int64_t sentences) {
