@@ -24,12 +24,19 @@ extern "C" {
 #define LOCUTION_API
 #endif
 
+/* An enum may hold any int, in C++ as in C: a value that a caller makes up is refused, not undefined. */
+#ifdef __cplusplus
+#define LOCUTION_INT_ENUM : int
+#else
+#define LOCUTION_INT_ENUM
+#endif
+
 #define LOCUTION_VERSION_MAJOR 0
 #define LOCUTION_VERSION_MINOR 1
 #define LOCUTION_VERSION_PATCH 0
 #define LOCUTION_MAX_RANK 16
 
-typedef enum locution_status {
+typedef enum locution_status LOCUTION_INT_ENUM {
   LOCUTION_OK = 0,
   LOCUTION_INVALID_ARGUMENT = 1, /* a null pointer, a wrong index, dtype, shape or size */
   LOCUTION_CANNOT_LOAD = 2,      /* missing, not a .loc, damaged, of another version or for another CPU */
@@ -49,7 +56,7 @@ typedef struct locution_error {
   { sizeof(locution_error), LOCUTION_OK, "" }
 
 /* The values are fixed for good. */
-typedef enum locution_dtype {
+typedef enum locution_dtype LOCUTION_INT_ENUM {
   LOCUTION_FLOAT32 = 0,
   LOCUTION_FLOAT64 = 1,
   LOCUTION_FLOAT16 = 2,
@@ -78,7 +85,11 @@ typedef enum locution_dtype {
   LOCUTION_UINT2 = 25
 } locution_dtype;
 
-typedef enum locution_kind { LOCUTION_TENSOR = 0, LOCUTION_SEQUENCE = 1, LOCUTION_OPTIONAL = 2 } locution_kind;
+typedef enum locution_kind LOCUTION_INT_ENUM {
+  LOCUTION_TENSOR = 0,
+  LOCUTION_SEQUENCE = 1,
+  LOCUTION_OPTIONAL = 2
+} locution_kind;
 
 /* UTF-8, not terminated. */
 typedef struct locution_string {
