@@ -33,6 +33,9 @@ class Node(NamedTuple):
     ours: list
     theirs: list
 
+    def input(self, i):
+        return self.inputs[i] if i < len(self.inputs) else None
+
 
 def attribute(folder, key, text):
     kind, value = text.split(":", 1)
