@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <thread>
 
 #include "generator/rules.h"
@@ -31,6 +32,12 @@ class Collector {
     for (const CollectWorkload& w : workloads)
       names_.push_back("collect/" + std::to_string(options.seed) + "/" + std::to_string(options.plans) + "/" + target +
                        "/" + w.workload->id());
+    // Shuffled, so that a collection that is not finished is a sample of the whole.
+    order_.resize(workloads.size());
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+      return std::pair(hashText(names_[a]), a) < std::pair(hashText(names_[b]), b);
+    });
   }
 
   Result<CollectResult> run() {
@@ -38,7 +45,8 @@ class Collector {
     for (bool isOpen = true; isOpen && !isStopped();) {
       isOpen = false;
       bool hasWorked = false;
-      for (size_t i = 0; i < workloads_.size() && !isStopped(); ++i) {
+      for (size_t i : order_) {
+        if (isStopped()) break;
         if (isDone[i]) continue;
         LOCUTION_ASSIGN_OR_RETURN(records::Claim claim, claimTask(i));
         if (claim == records::Claim::Mine) {
@@ -142,6 +150,7 @@ class Collector {
   const CollectOptions& options_;
   const Clock::time_point start_ = Clock::now();
   std::vector<std::string> names_;
+  std::vector<size_t> order_;
   CollectResult result_;
 };
 
