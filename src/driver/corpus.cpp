@@ -47,7 +47,7 @@ class Reader {
       if (!k || k->computation.raw || points(k->computation) > mostPoints_) continue;
       space::Workload w = space::canonical(k->computation);
       auto [it, isNew] = found_.emplace(w.text, out_.size());
-      if (isNew) out_.push_back({std::move(w), {}, {}, 0});
+      if (isNew) out_.push_back({std::move(w), {}, {}, 0, k->computation.name, k->op});
       CorpusWorkload& of = out_[it->second];
       ++of.count;
       of.models.insert(model);

@@ -18,6 +18,7 @@ struct CorpusWorkload {
   std::set<std::string> models;  ///< names of the files it occurs in, without folder and ending; "drawn"
   std::set<std::string> ops;     ///< op types of the nodes that it computes
   int64_t count = 0;             ///< kernels that are this workload
+  std::string name, op;          ///< of the first such kernel, and of the node that anchors it
 };
 
 struct CorpusOptions {

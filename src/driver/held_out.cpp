@@ -115,6 +115,11 @@ bool HeldOut::holds(const Group& g, const CorpusWorkload& w, const TargetSpec& t
   return target.cpu == g.name && target.threads == g.number;
 }
 
+std::string HeldOut::kindOf(const std::string& group) {
+  const std::string kind = group.substr(0, group.find(' '));
+  return kind == "depthwise" ? "op" : kind;
+}
+
 std::vector<std::string> HeldOut::groupsOf(const CorpusWorkload& workload, const TargetSpec& target) const {
   std::vector<std::string> out;
   for (const Group& g : groups_)

@@ -26,6 +26,8 @@ class HeldOut {
   static Result<HeldOut> parse(std::string_view text, const std::string& file);
   static Result<HeldOut> read(const std::string& file);
 
+  /// What a group is about: "model", "op" (of depthwise windows too), "factor" or "target".
+  static std::string kindOf(const std::string& group);
   /// The groups that a workload is in, as the file writes them, in its order. None: learning may see it.
   std::vector<std::string> groupsOf(const CorpusWorkload& workload, const TargetSpec& target) const;
 

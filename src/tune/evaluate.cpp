@@ -27,6 +27,7 @@ class Evaluator {
     row->id = of.workload->id();
     row->kind = space::kindText(space::kindOf(kernel));
     row->count = of.count;
+    row->groups = of.groups;
     const space::Space space(kernel, compiler_.target());
     const space::Walk rules = generator::analyticWalk(space);
     LOCUTION_ASSIGN_OR_RETURN(std::vector<space::Choices> known, bestKnown(space, *of.workload, target, row));
@@ -112,10 +113,39 @@ class Mean {
   int count_ = 0;
 };
 
-bool counts(const Evaluated& row, int64_t leastTrials) { return row.problem.empty() && row.trials >= leastTrials; }
+bool counts(const Evaluated& row, int64_t leastTrials, const std::string& group) {
+  return row.problem.empty() && row.trials >= leastTrials && (group.empty() || row.groups.count(group) > 0);
+}
 bool hasGap(const Evaluated& row, double gap) { return -std::log(row.best) > gap; }
 
+std::string printed(const EvaluateSummary& s, const std::string& group, int64_t leastTrials, double gap) {
+  char text[256];
+  std::string out;
+  std::snprintf(text, sizeof text,
+                "%s%lld workloads with at least %lld known plans; the analytic plan reaches %.3f of the best known "
+                "(geometric mean; worst %.3f); gap above %.0f %%: %lld\n",
+                group.empty() ? "" : ("held out by " + group + ": ").c_str(), static_cast<long long>(s.workloads),
+                static_cast<long long>(leastTrials), s.analytic, s.analyticWorst, gap * 100,
+                static_cast<long long>(s.gaps));
+  out += text;
+  for (const EvaluateSummary::Of& c : s.contenders) {
+    std::snprintf(text, sizeof text,
+                  "%s: %.3f of the best known (worst %.3f), %.3f times the analytic plan's speed (worst %.3f), closes "
+                  "%.0f %% of the gaps%s\n",
+                  c.name.c_str(), c.mean, c.worst, c.overAnalytic, c.least, c.closed * 100,
+                  c.failed > 0 ? (", failed " + std::to_string(c.failed) + " times").c_str() : "");
+    out += text;
+  }
+  return out;
+}
+
 }  // namespace
+
+std::set<std::string> groupsOf(const std::vector<Evaluated>& rows) {
+  std::set<std::string> out;
+  for (const Evaluated& r : rows) out.insert(r.groups.begin(), r.groups.end());
+  return out;
+}
 
 Result<std::vector<Evaluated>> evaluate(const std::vector<EvaluateWorkload>& workloads,
                                         const std::vector<Contender>& contenders,
@@ -133,12 +163,12 @@ Result<std::vector<Evaluated>> evaluate(const std::vector<EvaluateWorkload>& wor
 }
 
 EvaluateSummary summarise(const std::vector<Evaluated>& rows, const std::vector<Contender>& contenders,
-                          int64_t leastTrials, double gap) {
+                          int64_t leastTrials, double gap, const std::string& group) {
   EvaluateSummary out;
   Mean analytic;
   double gaps = 0;
   for (const Evaluated& r : rows) {
-    if (!counts(r, leastTrials)) continue;
+    if (!counts(r, leastTrials, group)) continue;
     ++out.workloads;
     analytic.add(r.best);
     if (!hasGap(r, gap)) continue;
@@ -153,7 +183,7 @@ EvaluateSummary summarise(const std::vector<Evaluated>& rows, const std::vector<
     Mean share, over;
     double closed = 0;
     for (const Evaluated& r : rows) {
-      if (!counts(r, leastTrials)) continue;
+      if (!counts(r, leastTrials, group)) continue;
       if (r.ratios[c] <= 0) {
         ++of.failed;
         continue;
@@ -203,21 +233,9 @@ std::string print(const std::vector<Evaluated>& rows, const std::vector<Contende
     }
     out += "\n";
   }
-  const EvaluateSummary s = summarise(rows, contenders, leastTrials, gap);
-  std::snprintf(text, sizeof text,
-                "%lld workloads with at least %lld known plans; the analytic plan reaches %.3f of the best known "
-                "(geometric mean; worst %.3f); gap above %.0f %%: %lld\n",
-                static_cast<long long>(s.workloads), static_cast<long long>(leastTrials), s.analytic, s.analyticWorst,
-                gap * 100, static_cast<long long>(s.gaps));
-  out += text;
-  for (const EvaluateSummary::Of& c : s.contenders) {
-    std::snprintf(text, sizeof text,
-                  "%s: %.3f of the best known (worst %.3f), %.3f times the analytic plan's speed (worst %.3f), closes "
-                  "%.0f %% of the gaps%s\n",
-                  c.name.c_str(), c.mean, c.worst, c.overAnalytic, c.least, c.closed * 100,
-                  c.failed > 0 ? (", failed " + std::to_string(c.failed) + " times").c_str() : "");
-    out += text;
-  }
+  out += printed(summarise(rows, contenders, leastTrials, gap), "", leastTrials, gap);
+  for (const std::string& group : groupsOf(rows))
+    out += printed(summarise(rows, contenders, leastTrials, gap, group), group, leastTrials, gap);
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ struct EvaluateOptions {
 
 struct Evaluated {
   std::string id, kind;
-  double count = 1;      ///< how often the corpus runs it
+  double count = 1;  ///< how often the corpus runs it
+  std::set<std::string> groups;
   double seconds = 0;    ///< the analytic plan
   int64_t trials = 0;    ///< different plans that the records know
   double best = 1;       ///< the time of the best known plan over that of the analytic one; at most 1
@@ -44,6 +46,7 @@ struct Evaluated {
 struct EvaluateWorkload {
   const space::Workload* workload = nullptr;
   double count = 1;
+  std::set<std::string> groups = {};  ///< that it is summed up in besides
 };
 
 /// Errors: those of the store. What can't be measured says so in its row.
@@ -52,7 +55,7 @@ Result<std::vector<Evaluated>> evaluate(const std::vector<EvaluateWorkload>& wor
                                         const codegen::KernelCompiler& compiler, records::Store& best,
                                         const EvaluateOptions& options);
 
-/// What the rows of workloads with at least `leastTrials` known plans come to.
+/// What the rows of workloads with at least `leastTrials` known plans come to, all of them or those of a group.
 struct EvaluateSummary {
   struct Of {
     std::string name;
@@ -66,8 +69,10 @@ struct EvaluateSummary {
   std::vector<Of> contenders;
 };
 EvaluateSummary summarise(const std::vector<Evaluated>& rows, const std::vector<Contender>& contenders,
-                          int64_t leastTrials, double gap);
-/// Rows by gap, then the summary.
+                          int64_t leastTrials, double gap, const std::string& group = "");
+/// The groups that rows are in, sorted.
+std::set<std::string> groupsOf(const std::vector<Evaluated>& rows);
+/// Rows by gap, then the summary of all and of each group.
 std::string print(const std::vector<Evaluated>& rows, const std::vector<Contender>& contenders, int64_t leastTrials,
                   double gap);
 

@@ -120,3 +120,17 @@ def test_evaluate_holds_schedulers_against_the_records(folder):
     assert summary["contenders"]["analytic"]["of_best"] == pytest.approx(summary["analytic"])
     assert summary["contenders"]["baseline"]["over_analytic"] < 1
     assert re.search(r"^records:r.db: [\d.]+ of the best known \(worst [\d.]+\)", out, re.M)
+
+
+def test_a_sample_of_a_corpus_is_tuned_and_evaluated(folder):
+    (folder / "held.txt").write_text("op Softmax\n")
+    corpus = ("small.onnx", "--drawn", "12", "--most-points", "1e6", "--held-out", "held.txt", "--sample", "2")
+    assert call(folder, "tune", *corpus, "--trials-each", "10", "--records", "r.db").count("%") == 0
+    call(folder, "evaluate", *corpus, "--records", "r.db", "--contender", "analytic", "--rounds", "1", "--least-trials", "1", "--json", "e.json")
+    found = json.loads((folder / "e.json").read_text())
+    held = [r for r in found["workloads"] if r["held_out"] == ["op"]]
+    assert 1 <= len(held) <= 2 and len(found["workloads"]) - len(held) == 2
+    assert found["held_out"]["op"]["workloads"] <= len(held)
+    with sqlite3.connect(folder / "r.db") as db:
+        each = dict(db.execute("SELECT workload, count(DISTINCT sentence) FROM records WHERE proposer = 'evolutionary' GROUP BY workload"))
+    assert each and max(each.values()) <= 10

@@ -37,7 +37,7 @@ constexpr Command kCommands[] = {
      "MODEL"},
     {"audit", 'A', "draw plans of a model's kernels at random and put them to the test",
      inCompiler<&CompilerModule::audit>, "CORPUS"},
-    {"tune", 'T', "find faster plans for a model's kernels by measuring", inCompiler<&CompilerModule::tune>, "MODEL"},
+    {"tune", 'T', "find faster plans for a model's kernels by measuring", inCompiler<&CompilerModule::tune>, "CORPUS"},
     {"collect", 'L', "measure plans of many workloads for the records", inCompiler<&CompilerModule::collect>, "CORPUS"},
     {"evaluate", 'E', "measure schedulers against the best plans that are known", inCompiler<&CompilerModule::evaluate>,
      "CORPUS"},

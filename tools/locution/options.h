@@ -34,6 +34,7 @@ struct Options {
   double mostPoints = 1e9;
   std::vector<std::string> on;
   std::string heldOut, part = "all";
+  int64_t sample = 0;
   bool list = false;
   std::vector<std::string> contenders;
   int rounds = 5;

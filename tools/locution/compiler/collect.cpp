@@ -7,11 +7,8 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <optional>
 
 #include "commands.h"
-#include "driver/corpus.h"
-#include "driver/held_out.h"
 #include "driver/scheduling.h"
 #include "long_run.h"
 #include "reproducer.h"
@@ -35,19 +32,8 @@ class Collection {
 
   Status run() {
     if (options_.plans < 1) return Status::error("--plans: at least 1");
-    const std::vector<std::string> parts = {"all", "training", "held-out"};
-    if (std::find(parts.begin(), parts.end(), options_.part) == parts.end())
-      return Status::error("--part " + options_.part + ": want all, training or held-out");
-    if (options_.part != "all" && options_.heldOut.empty())
-      return Status::error("--part " + options_.part + ": want --held-out FILE, which says what that is");
     if (options_.records.empty() && !options_.list)
       return Status::error("want --records FILE or postgresql://... to keep what is measured, or --list");
-    if (options_.places.empty() && options_.drawn < 1)
-      return Status::error("want models, folders with models, or --drawn N networks");
-    if (!options_.heldOut.empty()) {
-      LOCUTION_ASSIGN_OR_RETURN(driver::HeldOut heldOut, driver::HeldOut::read(options_.heldOut));
-      heldOut_.emplace(std::move(heldOut));
-    }
     LOCUTION_ASSIGN_OR_RETURN(std::vector<VirtualTarget> targets, virtualTargets(options_));
     if (!options_.list) {
       LOCUTION_ASSIGN_OR_RETURN(store_, records::Store::open(options_.records));
@@ -66,16 +52,13 @@ class Collection {
     LOCUTION_ASSIGN_OR_RETURN(driver::CompileOptions compile, compileOptions(own));
     LOCUTION_ASSIGN_OR_RETURN(TargetSpec spec, driver::resolveTarget(compile));
     if (!options_.list) LOCUTION_RETURN_IF_ERROR(driver::requireThisMachine(spec));
-    driver::CorpusOptions corpus{options_.places, options_.drawn, options_.seed, options_.mostPoints};
     if (isTerminal_) std::fprintf(stderr, "\r\033[Kreading the corpus for %s", spec.cpu.c_str());
-    LOCUTION_ASSIGN_OR_RETURN(std::vector<driver::CorpusWorkload> all, driver::readCorpus(corpus, compile));
+    LOCUTION_ASSIGN_OR_RETURN(const SelectedCorpus corpus, selectedCorpus(own, compile));
     if (isTerminal_) std::fprintf(stderr, "\r\033[K");
     std::vector<tune::CollectWorkload> chosen;
-    for (const driver::CorpusWorkload& w : all) {
-      const std::vector<std::string> groups = heldOut_ ? heldOut_->groupsOf(w, spec) : std::vector<std::string>();
-      if (options_.part != "all" && groups.empty() != (options_.part == "training")) continue;
-      chosen.push_back({&w.workload, *w.models.begin()});
-      if (options_.list) print(w, groups, spec);
+    for (const driver::Selected& s : corpus.selected) {
+      chosen.push_back({&s.workload->workload, *s.workload->models.begin()});
+      if (options_.list) print(*s.workload, s.groups, spec);
     }
     if (options_.list) return Status::ok();
     const std::unique_ptr<codegen::KernelCompiler> compiler = targets::cpu::makeKernelCompiler(spec);
@@ -135,7 +118,6 @@ class Collection {
   const Options& options_;
   const bool isTerminal_ = isatty(STDERR_FILENO) != 0;
   double last_ = 0;
-  std::optional<driver::HeldOut> heldOut_;
   std::unique_ptr<records::Store> store_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/compiler.h"
+#include "driver/selection.h"
 #include "io.h"
 #include "options.h"
 
@@ -16,6 +17,13 @@ struct VirtualTarget {
 };
 /// Errors: text that isn't CPU:THREADS.
 Result<std::vector<VirtualTarget>> virtualTargets(const Options& options);
+/// The workloads of the corpus that the options name, and of them the selected ones. Errors: as driver::readCorpus; a --part that there
+/// isn't, or without the list that says what it is; a --sample below 0.
+struct SelectedCorpus {
+  std::vector<driver::CorpusWorkload> all;
+  std::vector<driver::Selected> selected;  ///< point into `all`
+};
+Result<SelectedCorpus> selectedCorpus(const Options& options, const driver::CompileOptions& compile);
 /// Prints warnings and --time-passes on standard error.
 void report(const driver::Compiled& compiled, const Options& options);
 /// A progress line on a terminal, after the first second.

@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "commands.h"
-#include "driver/corpus.h"
 #include "driver/scheduling.h"
 #include "driver/tlm_programs.h"
 #include "generator/search/from_records.h"
@@ -38,6 +38,15 @@ Result<std::unique_ptr<generator::Scheduler>> contender(const std::string& name,
   return std::unique_ptr<generator::Scheduler>(generator::makeFromRecords(std::move(store)));
 }
 
+Json summaryOf(const tune::EvaluateSummary& s) {
+  Json j;
+  j = {{"workloads", s.workloads}, {"gaps", s.gaps}, {"analytic", s.analytic}, {"analytic_worst", s.analyticWorst}};
+  for (const tune::EvaluateSummary::Of& of : s.contenders)
+    j["contenders"][of.name] = {{"of_best", of.mean}, {"worst", of.worst},   {"over_analytic", of.overAnalytic},
+                                {"least", of.least},  {"closed", of.closed}, {"failed", of.failed}};
+  return j;
+}
+
 Json toJson(const std::vector<tune::Evaluated>& rows, const std::vector<tune::Contender>& contenders,
             const Options& options, const TargetSpec& target) {
   Json j;
@@ -46,7 +55,7 @@ Json toJson(const std::vector<tune::Evaluated>& rows, const std::vector<tune::Co
   j["gap"] = kGap;
   j["least_trials"] = options.leastTrials;
   for (const tune::Evaluated& r : rows) {
-    Json row = {{"workload", r.id}, {"kind", r.kind}, {"count", r.count}};
+    Json row = {{"workload", r.id}, {"kind", r.kind}, {"count", r.count}, {"held_out", r.groups}};
     if (r.problem.empty()) {
       row["seconds"] = r.seconds;
       row["trials"] = r.trials;
@@ -58,13 +67,9 @@ Json toJson(const std::vector<tune::Evaluated>& rows, const std::vector<tune::Co
     }
     j["workloads"].push_back(std::move(row));
   }
-  const tune::EvaluateSummary s = tune::summarise(rows, contenders, options.leastTrials, kGap);
-  j["summary"] = {
-      {"workloads", s.workloads}, {"gaps", s.gaps}, {"analytic", s.analytic}, {"analytic_worst", s.analyticWorst}};
-  for (const tune::EvaluateSummary::Of& of : s.contenders)
-    j["summary"]["contenders"][of.name] = {
-        {"of_best", of.mean}, {"worst", of.worst},   {"over_analytic", of.overAnalytic},
-        {"least", of.least},  {"closed", of.closed}, {"failed", of.failed}};
+  j["summary"] = summaryOf(tune::summarise(rows, contenders, options.leastTrials, kGap));
+  for (const std::string& group : tune::groupsOf(rows))
+    j["held_out"][group] = summaryOf(tune::summarise(rows, contenders, options.leastTrials, kGap, group));
   return j;
 }
 
@@ -88,10 +93,13 @@ Status evaluateCommand(const Options& options) {
     contenders.push_back({name, s.get()});
     schedulers.push_back(std::move(s));
   }
-  driver::CorpusOptions corpus{options.places, options.drawn, options.seed, options.mostPoints};
-  LOCUTION_ASSIGN_OR_RETURN(std::vector<driver::CorpusWorkload> all, driver::readCorpus(corpus, compile));
+  LOCUTION_ASSIGN_OR_RETURN(const SelectedCorpus corpus, selectedCorpus(own, compile));
   std::vector<tune::EvaluateWorkload> workloads;
-  for (const driver::CorpusWorkload& w : all) workloads.push_back({&w.workload, static_cast<double>(w.count)});
+  for (const driver::Selected& s : corpus.selected) {
+    std::set<std::string> kinds;
+    for (const std::string& g : s.groups) kinds.insert(driver::HeldOut::kindOf(g));
+    workloads.push_back({&s.workload->workload, static_cast<double>(s.workload->count), kinds});
+  }
   if (workloads.empty()) return Status::error("there is no kernel to evaluate");
   const std::unique_ptr<codegen::KernelCompiler> compiler = targets::cpu::makeKernelCompiler(target);
   const Interrupts interrupts;

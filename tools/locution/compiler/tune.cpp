@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 #include "commands.h"
-#include "driver/tune_model.h"
+#include "driver/tune_corpus.h"
 #include "long_run.h"
 #include "reproducer.h"
 
@@ -113,7 +114,13 @@ Status tuneCommand(const Options& options) {
   const Interrupts interrupts;
   tune.isStopped = Interrupts::met;
   tune.progress = [&](const tune::TuneProgress& p) { line.show(p); };
-  auto result = driver::tuneModel(options.model, compile, tune);
+  const bool isOneModel = options.places.size() == 1 && options.drawn == 0;
+  if (isOneModel) tune.model = std::filesystem::path(options.model).stem().string();
+  Options own = options;
+  own.records.clear();
+  LOCUTION_ASSIGN_OR_RETURN(const driver::CompileOptions reading, compileOptions(own));
+  LOCUTION_ASSIGN_OR_RETURN(const SelectedCorpus corpus, selectedCorpus(own, reading));
+  auto result = driver::tuneCorpus(corpus.selected, compile, tune);
   line.end();
   if (!result.isOk()) return result.status();
   printGains(*result, options);
