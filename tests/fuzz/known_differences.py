@@ -176,5 +176,6 @@ KNOWN = [
     ({"ReduceMean"}, lambda n: n.input(0).size == 0, "a mean of nothing: 0 / 0 is NaN here, 0 there"),
     ({"Pow"}, lambda n: is_integer(n) and at_the_end_of_its_type(n), "a power that is infinite or no number (of 0 or below), as an integer"),
     ({"MeanVarianceNormalization"}, equal_elements, "'(X-EX)/sqrt(E(X-EX)^2)' of equal elements is 0; there the variance is a difference of squares, rounded below 0"),
+    ({"DeformConv"}, nan_there, "a pixel that no place reaches is not read; there it is, and multiplied by 0"),
     ({"DeformConv"}, nan_here, "an offset that is NaN names no place: NaN here, 0 there"),
 ]
