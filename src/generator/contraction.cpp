@@ -2,6 +2,7 @@
 // element at a time for each row of a register tile. Packed GEMM, convolution as implicit GEMM, depthwise convolution and GEMV are one
 // form: [batch, row blocks, vector tiles, row tiles | reduction | register tile].
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 
@@ -139,7 +140,13 @@ class ContractionRule {
       // A row's bytes are taken apart, and products need a register before they are added.
       tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, target_.vectorRegisters - 3, false});
     } else {
-      tile_ = generator::chooseTile({rowExtent_, vExtent_, lanes_, target_.vectorRegisters, fma, lineCycles});
+      TileQuestion question{rowExtent_, vExtent_, lanes_, target_.vectorRegisters, fma, lineCycles};
+      if (const int64_t stride = rowStride()) {
+        question.mostRows = rowsInCache(stride, target_.l1Bytes);
+        // With fewer registers every tile needs as many loads.
+        if (target_.vectorRegisters >= 32) question.loads = loadsPerCycle(stride);
+      }
+      tile_ = generator::chooseTile(question);
     }
   }
 
@@ -148,6 +155,12 @@ class ContractionRule {
   bool readsLines() const {
     return !rows_.empty() && !f_.isConstant[0] && !f_.isConstant[1] && y().reduce.back().value_or(1) != 1 &&
            x().reduce.back().value_or(1) != 1 && reduction() >= kLongReduction;
+  }
+
+  // Bytes from row to row where each lies along the reduction; 0: they don't, or will be packed.
+  int64_t rowStride() const {
+    if (rows_.empty() || y().reduce.back() != 1 || f_.isConstant[static_cast<size_t>(1 - vectorOperand())]) return 0;
+    return std::abs(y().spatial[rows_.back()].value_or(0)) * dtypeBytes(y().buffer->element.dtype, 1);
   }
 
   static int64_t bytesOf(const loop::Buffer& b) {
@@ -305,8 +318,8 @@ class ContractionRule {
       const bool isStrided = k == vectorOperand() && a.spatial[v_].value_or(0) != 1;
       const bool packs = isConstant || (isStrided && rowExtent_ >= 4);
       w->set(k == 0 ? Decision::Pack0 : Decision::Pack1, packs ? 1 : 0);
-      // Weights of more than a cache come from far away.
-      if (packs && k == vectorOperand() && !isDepthwise_ && isConstant && bytesOf(*a.buffer) > target_.l2Bytes)
+      // Weights that leave the second cache before they are read again come from far away.
+      if (packs && k == vectorOperand() && !isDepthwise_ && isConstant && bytesOf(*a.buffer) >= target_.l2Bytes / 4)
         w->set(Decision::Fetch, k + 1);
     }
   }

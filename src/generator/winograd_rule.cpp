@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "generator/rules.h"
+#include "generator/tile.h"
 #include "loop/build.h"
 #include "schedule/dot.h"
 #include "schedule/winograd.h"
@@ -77,6 +78,8 @@ std::optional<Wishes> winogradWishes(const space::StageChoices& stage) {
   };
   const Rates rates = ratesOf(*form, stage.facts());
   const double element = form->isInteger ? 2 : 4;
+  // A tile's channels lie side by side.
+  const int loads = t.vectorRegisters >= 32 ? loadsPerCycle(form->channels * static_cast<int64_t>(element)) : 2;
   const double direct =
       total(2 * outputs * taps * channels * made / (flopsPerSecond * rates.direct), element * taps * channels * made);
   Choice best;
@@ -85,7 +88,8 @@ std::optional<Wishes> winogradWishes(const space::StageChoices& stage) {
     const auto points = static_cast<double>(form->points(m));
     const int64_t tiles = form->tiles(m);
     for (int64_t vectors = 1; vectors <= std::min<int64_t>(4, form->outputs / lanes); ++vectors)
-      for (int64_t rows = 1; rows * vectors + vectors + rates.registers <= t.vectorRegisters; ++rows) {
+      for (int64_t rows : space::ladderUpTo(tiles)) {
+        if (rows * vectors + vectors + rates.registers > t.vectorRegisters) break;
         if (rows * vectors < 4) continue;
         const int64_t columns = vectors * lanes, groups = (tiles + rows - 1) / rows;
         for (int64_t blocks : space::ladderUpTo(groups)) {
@@ -100,7 +104,7 @@ std::optional<Wishes> winogradWishes(const space::StageChoices& stage) {
           const double panels = std::ceil(made / static_cast<double>(columns));
           const double n = static_cast<double>(rows * vectors);
           const double perStep =
-              std::max({n / 2, static_cast<double>(rows + vectors) / 2, rates.latency}) / rates.multiply;
+              std::max({n / 2, static_cast<double>(rows + vectors) / loads, rates.latency}) / rates.multiply;
           double compute =
               points * padded / static_cast<double>(rows) * panels * (channels * perStep + kTileCycles + n) * cycle;
           compute += padded * channels / static_cast<double>(channelLanes) *
