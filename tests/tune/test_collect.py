@@ -25,7 +25,7 @@ def collect(where, *arguments, **numbers):
     return done.stdout
 
 
-def measured(where):
+def everything(where, proposer=None):
     """What a database holds, as (workload, target, sentence), by way of an export."""
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/all.jsonl"
@@ -33,7 +33,11 @@ def measured(where):
         assert done.returncode == 0, done.stderr
 
         rows = [json.loads(line) for line in Path(file).read_text().splitlines()]
-    return [(r["workload"], r["target"], r["sentence"]) for r in rows if r.get("proposer") == "collect"]
+    return [(r["workload"], r["target"], r["sentence"]) for r in rows if "proposer" in r and proposer in (None, r["proposer"])]
+
+
+def measured(where):
+    return everything(where, "collect")
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +146,23 @@ def test_a_list_that_is_none(tmp_path, text, message):
     (tmp_path / "held.txt").write_text(text)
     done = subprocess.run([BINARY, "collect", "--drawn", "1", "--list", "--held-out", str(tmp_path / "held.txt")], capture_output=True, text=True)
     assert done.returncode == 1 and message in done.stderr
+
+
+def test_records_are_measured_again(tmp_path):
+    collect(tmp_path / "r.db")
+    command = [BINARY, "records", str(tmp_path / "r.db"), "--again", "8", "-v"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    *lines, last = done.stdout.splitlines()
+    assert last.startswith("8 of 8 records measured again; the ratio to the incumbent differs by ")
+    sentences = [line.split("  ")[-1] for line in lines]
+    assert len(sentences) == 8 and set(sentences) <= {s for _, _, s in everything(tmp_path / "r.db")}
+    assert [line.split("  ")[-1] for line in subprocess.run(command, capture_output=True, text=True, timeout=300).stdout.splitlines()[:-1]] == sentences
+
+
+def test_nothing_to_measure_again(tmp_path):
+    sample = Path(__file__).resolve().parent.parent / "records" / "sample.jsonl"
+    subprocess.run([BINARY, "records", str(tmp_path / "r.db"), "--import", str(sample)], check=True, capture_output=True, timeout=60)
+    done = subprocess.run([BINARY, "records", str(tmp_path / "r.db"), "--again", "3"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "no record was timed on a machine like this one" in done.stderr

@@ -46,6 +46,7 @@ struct Options {
   bool timePasses = false, verbose = false;
   std::vector<std::string> importFiles, mergeFiles;
   std::string exportFile;
+  int64_t again = 0;
 };
 
 /// Adds the flags of flags.inc that the command (one letter of that table) takes.

@@ -1,6 +1,9 @@
 // `locution records`: what a database of measured sentences holds, and records in and out of it.
 #include "records/store.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +12,9 @@
 
 #include "commands.h"
 #include "core/target.h"
+#include "long_run.h"
+#include "targets/cpu/cpu_target.h"
+#include "tune/again.h"
 
 namespace locution::tools {
 namespace {
@@ -102,6 +108,37 @@ Status summary(Store& store, bool each) {
   return Status::ok();
 }
 
+/// Measures some records once more; a line of each where `-v` asks for it, then how far ratios are off.
+Status again(Store& store, const Options& options) {
+  tune::AgainOptions measure;
+  measure.records = options.again;
+  measure.seed = options.seed;
+  measure.jobs = options.jobs;
+  measure.makeCompiler = targets::cpu::makeKernelCompiler;
+  measure.isStopped = Interrupts::met;
+  const bool isTerminal = isatty(STDERR_FILENO) != 0;
+  measure.progress = [&](size_t done, size_t all) {
+    if (isTerminal) std::fprintf(stderr, "\r\033[Kmeasured %zu of %zu", done, all);
+  };
+  LOCUTION_ASSIGN_OR_RETURN(std::vector<tune::MeasuredAgain> measured, tune::measureAgain(store, measure));
+  if (isTerminal) std::fprintf(stderr, "\r\033[K");
+  std::vector<double> differences;
+  for (const tune::MeasuredAgain& m : measured) {
+    if (m.ratio > 0) differences.push_back(m.difference());
+    if (!options.verbose) continue;
+    LOCUTION_ASSIGN_OR_RETURN(std::string target, targetName(store, m.record.target));
+    std::printf("%s  %s  ratio %.3f, then %.3f%s%s  %s\n", target.c_str(), m.record.workload.substr(0, 16).c_str(),
+                m.ratio, *m.record.ratio, m.problem.empty() ? "" : ": ", m.problem.c_str(), m.record.sentence.c_str());
+  }
+  std::sort(differences.begin(), differences.end());
+  std::printf("%zu of %zu records measured again", differences.size(), measured.size());
+  if (!differences.empty())
+    std::printf("; the ratio to the incumbent differs by %.1f %% in the median, %.1f %% at the 90th percentile",
+                records::median(differences) * 100, differences[(differences.size() - 1) * 9 / 10] * 100);
+  std::printf("\n");
+  return Status::ok();
+}
+
 }  // namespace
 
 Status recordsCommand(const Options& options) {
@@ -121,6 +158,11 @@ Status recordsCommand(const Options& options) {
     LOCUTION_RETURN_IF_ERROR(store->exportTo(options.exportFile));
     LOCUTION_ASSIGN_OR_RETURN(int64_t count, store->count({.stale = records::Filter::Stale::Include}));
     std::printf("exported %s: %" PRId64 " records\n", options.exportFile.c_str(), count);
+  }
+  if (options.again < 0) return Status::error("--again: at least 1");
+  if (options.again > 0) {
+    const Interrupts interrupts;
+    return again(*store, options);
   }
   if (changes || !options.exportFile.empty()) return Status::ok();
   return summary(*store, options.verbose);
