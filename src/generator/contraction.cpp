@@ -221,6 +221,9 @@ class ContractionRule {
     return fewest;
   }
 
+  // What a depthwise convolution reads stays in the second cache.
+  bool isNear() const { return !isRow_ && bytesOf(*y().buffer) <= target_.l2Bytes / 4 * 3; }
+
   // Of a depthwise convolution: what lies outside a line of pixels.
   int64_t linesOutside() const {
     int64_t n = 1;
@@ -281,7 +284,10 @@ class ContractionRule {
                    Wishes* w) const {
     std::vector<int64_t> outer = batch, inBlock;
     const bool hasRows = !rows_.empty();
-    // All channels of a row of pixels together: its lines are in the first caches.
+    // All channels of a row of pixels together: its lines are in the first caches. Where all pixels are, a vector's weights and its part of
+    // the pixels are read once instead.
+    const bool isByVector = isDepthwise_ && isNear();
+    if (isByVector) outer.push_back(space::kColumnLoop);
     if (isDepthwise_) outer.insert(outer.end(), rest.begin(), rest.end());
     if (blocks.rows > 1) outer.push_back(space::kRowLoop);
     const int64_t tileLoop = blocks.rows > 1 ? space::kRowLoopInner : space::kRowLoop;
@@ -295,6 +301,8 @@ class ContractionRule {
         inBlock[1] = space::kColumnLoop;
       }
       hasEdges = false;
+    } else if (isByVector) {
+      if (hasRows) (hasEdges ? inBlock : outer).push_back(tileLoop);
     } else if (isDepthwise_ && hasRows && (isRow_ || linesOutside() >= kLinesPerThread * target_.threads)) {
       // Pixel after pixel with all its channels: memory is read from one end to the other.
       inBlock = {tileLoop, space::kColumnLoop};
@@ -318,9 +326,9 @@ class ContractionRule {
       const bool isStrided = k == vectorOperand() && a.spatial[v_].value_or(0) != 1;
       const bool packs = isConstant || (isStrided && rowExtent_ >= 4);
       w->set(k == 0 ? Decision::Pack0 : Decision::Pack1, packs ? 1 : 0);
-      // Weights that leave the second cache before they are read again come from far away.
-      if (packs && k == vectorOperand() && !isDepthwise_ && isConstant && bytesOf(*a.buffer) >= target_.l2Bytes / 4)
-        w->set(Decision::Fetch, k + 1);
+      // Weights come from far away; those that are read vector by vector all at once, the first time.
+      const bool isFar = isDepthwise_ ? isNear() : bytesOf(*a.buffer) >= target_.l1Bytes;
+      if (packs && k == vectorOperand() && isConstant && isFar) w->set(Decision::Fetch, k + 1);
     }
   }
 
