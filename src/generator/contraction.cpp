@@ -27,6 +27,8 @@ constexpr int64_t kLinesPerThread = 3;
 constexpr double kLineCycles = 6;
 /// From here on a tile's work dwarfs the arithmetic of its rows' addresses.
 constexpr int64_t kLongReduction = 192;
+/// For sums and weights of a tile of windows.
+constexpr int kWindowRegisters = 24;
 
 class ContractionRule {
  public:
@@ -146,6 +148,9 @@ class ContractionRule {
         // With fewer registers every tile needs as many loads.
         if (target_.vectorRegisters >= 32) question.loads = loadsPerCycle(stride);
       }
+      // Of lines that are padded on their own, tiles that don't cross from one to the next.
+      if (isGuarded() && rows_.size() > 1) question.line = s_.axes[rows_.back()].extent;
+      if (slides()) question.registers = std::min(question.registers, kWindowRegisters);
       tile_ = generator::chooseTile(question);
     }
   }
@@ -155,6 +160,11 @@ class ContractionRule {
   bool readsLines() const {
     return !rows_.empty() && !f_.isConstant[0] && !f_.isConstant[1] && y().reduce.back().value_or(1) != 1 &&
            x().reduce.back().value_or(1) != 1 && reduction() >= kLongReduction;
+  }
+
+  // Neighbouring rows share elements of their unrolled windows, which stay in registers where there are some to spare.
+  bool slides() const {
+    return isDepthwise_ || (decidesPadding() && s_.reduce.size() > 1 && target_.vectorRegisters >= 32);
   }
 
   // Bytes from row to row where each lies along the reduction; 0: they don't, or will be packed.
@@ -187,6 +197,8 @@ class ContractionRule {
         columnBytes /= s_.axes[i].extent;
       }
     const int64_t k = reduction(), element = dtypeBytes(y().buffer->element.dtype, 1);
+    // Strides leave out what they step over.
+    rowBytes = std::min(rowBytes, rowExtent_ * k * element);
     if (panels < 2 || rowBytes <= target_.l2Bytes / 2) return {};
     if (s_.reduce.size() == 1 && rowBytes >= rowExtent_ * k * element)
       return cutMatrices(tiles, panels, panelColumns, k, element);
@@ -276,7 +288,7 @@ class ContractionRule {
     w->set(Decision::Window, isWhole ? static_cast<int64_t>(m - kept) : 0);
     w->set(Decision::Unroll, kReductionUnroll);
     // Row by row: a row's window slides over the last one's.
-    w->set(Decision::Slide, isDepthwise_ ? 1 : 0);
+    w->set(Decision::Slide, slides() ? 1 : 0);
   }
 
   // Loops shared out to threads, then serial ones of a block.

@@ -12,6 +12,8 @@ RegisterTile chooseTile(const TileQuestion& q) {
   constexpr double kLineElements = 16;
   // Code of its own, entered once: of equal cost rather tiles without.
   constexpr double kIncomplete = 1.05;
+  // Every row's address is computed, and whether it is padding.
+  constexpr double kCrossing = 1.08;
   auto cycles = [&](int64_t rows, int64_t vectors) {
     const auto n = static_cast<double>(rows * vectors);
     // Rows begin anywhere in a line, vectors at its beginning.
@@ -33,6 +35,7 @@ RegisterTile chooseTile(const TileQuestion& q) {
       };
       double cost = static_cast<double>(fullRows) * along(rows);
       if (q.rows % rows) cost += kIncomplete * along(q.rows % rows);
+      if (q.line > 0 && q.line % rows != 0) cost *= kCrossing;
       // Of equal cost: the larger tile reads less.
       cost *= 1 - 1e-4 * static_cast<double>(rows * vectors);
       if (cost < bestCost) {

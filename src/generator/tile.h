@@ -17,6 +17,7 @@ struct TileQuestion {
   double lineCycles = 0;
   int64_t mostRows = INT64_MAX;  ///< that the first cache holds side by side, see `rowsInCache`
   int loads = 2;                 ///< that start in a cycle, see `loadsPerCycle`
+  int64_t line = 0;              ///< rows of a line, where a tile that holds parts of two costs more; 0: it does not
 };
 struct RegisterTile {
   int64_t rows = 1, vectors = 1;
