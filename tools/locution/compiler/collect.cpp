@@ -12,6 +12,7 @@
 #include "driver/scheduling.h"
 #include "long_run.h"
 #include "reproducer.h"
+#include "support/hash.h"
 #include "targets/cpu/cpu_target.h"
 
 namespace locution::tools {
@@ -71,9 +72,9 @@ class Collection {
       for (const std::string& word : words) out += (out.empty() ? "" : ",") + word;
       return out.empty() ? std::string("-") : out;
     };
-    std::printf("%s\t%s\t%d\t%.4g\t%s\t%s\t%s\n", w.workload.id().c_str(), spec.cpu.c_str(), spec.threads,
+    std::printf("%s\t%s\t%d\t%.4g\t%s\t%s\t%s\t%s\n", w.workload.id().c_str(), spec.cpu.c_str(), spec.threads,
                 driver::points(w.workload.kernel), joined(w.models).c_str(), joined(w.ops).c_str(),
-                joined(groups).c_str());
+                joined(groups).c_str(), keyOf(w.workload.text).c_str());
   }
 
   Status measure(const std::vector<tune::CollectWorkload>& workloads, const codegen::KernelCompiler& compiler) {
