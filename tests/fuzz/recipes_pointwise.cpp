@@ -1,4 +1,6 @@
 // Recipes of element-wise operators, casts and quantisation.
+#include <algorithm>
+
 #include "core/dtype.h"
 #include "graph_maker.h"
 
@@ -95,7 +97,10 @@ void addPointwiseRecipes(std::vector<Recipe>& out) {
                  }});
   out.push_back({{"Max", "Min", "Mean", "Sum"}, [](GraphMaker& g, const std::string& op) {
                    std::vector<ValueId> in = {op == "Max" || op == "Min" ? g.numeric() : g.floating()};
-                   for (int64_t i = g.pick(3); i-- > 0;) in.push_back(g.broadcastable(g.dtype(in[0]), g.dims(in[0])));
+                   // A sum of one eight-bit float is that float, infinite or not; one of several is cut off at the largest.
+                   const int64_t least = dtypeBits(g.dtype(in[0])) < 16 ? 1 : 0;
+                   for (int64_t i = std::max(least, g.pick(3)); i-- > 0;)
+                     in.push_back(g.broadcastable(g.dtype(in[0]), g.dims(in[0])));
                    return g.make(op, in);
                  }});
   out.push_back({{"And", "Or", "Xor"}, [](GraphMaker& g, const std::string& op) {

@@ -66,7 +66,7 @@ void addReductionRecipes(std::vector<Recipe>& out) {
                    bool layer = op == "LayerNormalization";
                    if (layer && g.chance(2)) in.push_back(g.value(g.dtype(x), tail));
                    Attrs a{{"axis", axis}};
-                   g.maybe(a, "epsilon", g.real(1e-5, 0.1));
+                   g.maybe(a, "epsilon", static_cast<double>(static_cast<float>(g.real(1e-5, 0.1))));
                    return g.make(op, in, a, layer ? 3 : 1);
                  }});
   out.push_back({{"MeanVarianceNormalization"}, [](GraphMaker& g, const std::string& op) {
@@ -85,7 +85,7 @@ void addReductionRecipes(std::vector<Recipe>& out) {
                      in.push_back(g.constant(variance));
                    }
                    Attrs a;
-                   g.maybe(a, "epsilon", g.real(1e-5, 0.1));
+                   g.maybe(a, "epsilon", static_cast<double>(static_cast<float>(g.real(1e-5, 0.1))));
                    if (op[0] != 'B' || g.chance(2)) return g.make(op, in, a);
                    a["training_mode"] = int64_t{1};
                    g.maybe(a, "momentum", g.real(0, 1));

@@ -216,6 +216,17 @@ def test_halves_are_summed_in_float32(binary, tmp_path, cpu, threads):
     m.check(binary, tmp_path, cpu, threads, equal=lambda g, w: np.allclose(g.astype(np.float32), w.astype(np.float32), rtol=1e-3, atol=1e-3))
 
 
+@cpus
+def test_halves_to_powers_of_doubles(binary, tmp_path, cpu):
+    m, x = Model(), np.array([0.25, 1.5, 3, 100], np.float16)
+    for shape in ((4,), (1, 1, 4)):
+        for exponent in (np.array(2.1935789), np.array([-1.0, 0.5, 2.25, 1.5])):
+            y = np.power(x.astype(np.float64), exponent).astype(np.float16).reshape(shape)
+            m.node("Pow", [m.input(x.reshape(shape)), m.constant(exponent)], y)
+    m.node("Pow", [m.input(x[1].reshape(())), m.constant(np.array(2.1935789))], np.array(1.5**2.1935789, np.float16))
+    m.check(binary, tmp_path, cpu, equal=lambda g, w: np.allclose(g.astype(np.float32), np.float32(w), rtol=1e-3))
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_sums_of_many_equal_numbers_are_right(binary, tmp_path, threads):
     n = 100_000_000 if FULL else 1_000_000

@@ -94,6 +94,9 @@ llvm::Value* Emitter::narrow(llvm::Value* v, DType small) {
   auto* outType = v->getType()->getWithNewType(scalarType(small));
   auto num = [&](int64_t x) { return intOf(intType, x); };
   if (small == DType::F16 && target_.hasF16c) {
+    // Not to be contracted with a conversion from double before it: the CPU has none from double to half.
+    const llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
+    b_.clearFastMathFlags();
     return b_.CreateBitCast(b_.CreateFPTrunc(v, v->getType()->getWithNewType(b_.getHalfTy())), outType);
   }
   llvm::Value* bits = b_.CreateBitCast(v, intType);
