@@ -18,11 +18,11 @@ Result<std::vector<int64_t>> permutation(const graph::Node& node, int64_t rank) 
     perm.resize(static_cast<size_t>(rank));
     std::iota(perm.rbegin(), perm.rend(), 0);
   }
+  std::vector<int64_t> identity(static_cast<size_t>(rank));
+  std::iota(identity.begin(), identity.end(), 0);
   std::vector<int64_t> sorted = perm;
   std::sort(sorted.begin(), sorted.end());
-  for (int64_t i = 0; i < static_cast<int64_t>(sorted.size()); ++i)
-    if (sorted[static_cast<size_t>(i)] != i || static_cast<int64_t>(sorted.size()) != rank) sorted.clear();
-  if (static_cast<int64_t>(sorted.size()) != rank)
+  if (sorted != identity)
     return Status::error("attribute 'perm' isn't a permutation of " + std::to_string(rank) + " dimensions");
   return perm;
 }

@@ -53,6 +53,8 @@ TEST(Transpose, Permutes) {
   expectRun(perm.attr("perm", std::vector<int64_t>{1, 2, 0}).in(iota({2, 1, 3})), {1, 3, 2}, {0, 3, 1, 4, 2, 5});
   EXPECT_EQ(OneNode("Transpose").attr("perm", std::vector<int64_t>{0, 0}).type({DType::F32, {2, 3}}).inferred(),
             "attribute 'perm' isn't a permutation of 2 dimensions");
+  EXPECT_EQ(OneNode("Transpose").attr("perm", std::vector<int64_t>{0}).type({DType::F32, {}}).inferred(),
+            "attribute 'perm' isn't a permutation of 0 dimensions");
 }
 
 TEST(Concat, AlongAnyAxisAndEmpty) {
