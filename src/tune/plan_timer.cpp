@@ -43,4 +43,13 @@ Result<std::vector<Measurement>> BenchTimer::measure(size_t kernel, const std::v
   return open_.front().bench->measure(plans);
 }
 
+MakeTimer benchTimers(const codegen::KernelCompiler& compiler, int jobs, uint64_t seed) {
+  return [&compiler, jobs, seed](std::vector<BenchTimer::Kernel> timed) -> std::unique_ptr<PlanTimer> {
+    MeasureOptions measure;
+    measure.jobs = jobs;
+    measure.seed = seed;
+    return std::make_unique<BenchTimer>(compiler, measure, std::move(timed));
+  };
+}
+
 }  // namespace locution::tune

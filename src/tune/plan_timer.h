@@ -1,6 +1,7 @@
 // Times plans of several kernels, each against its incumbent.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <vector>
@@ -38,5 +39,9 @@ class BenchTimer : public PlanTimer {
   std::vector<Kernel> kernels_;
   std::list<Open> open_;  ///< the last used first
 };
+
+using MakeTimer = std::function<std::unique_ptr<PlanTimer>(std::vector<BenchTimer::Kernel>)>;
+/// Of real measurements; `compiler` must outlive what it makes. `jobs`: threads that compile, 0: all cores; `seed`: of operands.
+MakeTimer benchTimers(const codegen::KernelCompiler& compiler, int jobs, uint64_t seed);
 
 }  // namespace locution::tune

@@ -310,13 +310,7 @@ Result<TuneResult> tuneKernels(const std::vector<TuneKernel>& kernels, const Tar
 
 Result<TuneResult> tuneKernels(const std::vector<TuneKernel>& kernels, const codegen::KernelCompiler& compiler,
                                int jobs, const TuneOptions& options) {
-  auto make = [&](std::vector<BenchTimer::Kernel> timed) -> std::unique_ptr<PlanTimer> {
-    MeasureOptions measure;
-    measure.jobs = jobs;
-    measure.seed = options.seed + 1;
-    return std::make_unique<BenchTimer>(compiler, measure, std::move(timed));
-  };
-  return tuneKernels(kernels, compiler.target(), make, options);
+  return tuneKernels(kernels, compiler.target(), benchTimers(compiler, jobs, options.seed + 1), options);
 }
 
 }  // namespace locution::tune

@@ -63,8 +63,6 @@ struct TuneResult {
   bool isInterrupted = false;
 };
 
-using MakeTimer = std::function<std::unique_ptr<PlanTimer>(std::vector<BenchTimer::Kernel>)>;
-
 /// Kernels that have no schedule (raw loops), or one only, are left as they are. The plan to beat is the analytic one.
 /// Errors: those of the store, a search that there isn't. A kernel that can't be measured is one that gains nothing.
 Result<TuneResult> tuneKernels(const std::vector<TuneKernel>& kernels, const TargetSpec& target,

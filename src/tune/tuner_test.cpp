@@ -7,49 +7,12 @@
 #include <set>
 
 #include "generator/schedule_check.h"
-#include "support/hash.h"
+#include "tune/made_up_timer.h"
 
 namespace locution::tune {
 namespace {
 
 using namespace generator::test;  // NOLINT: helpers
-
-// Times in [0.5, 2.5] of the incumbent's by the plan's hash; some fail. Remembers what it was asked.
-class MadeUpTimer : public PlanTimer {
- public:
-  MadeUpTimer(std::vector<BenchTimer::Kernel> kernels, std::vector<std::pair<size_t, std::string>>* log, double fastest)
-      : kernels_(std::move(kernels)), log_(log), fastest_(fastest) {}
-
-  Result<std::vector<Measurement>> measure(size_t kernel, const std::vector<schedule::Plan>& plans) override {
-    if (kernels_[kernel].computation->name == "broken") return Status::error("its operands can't be made up");
-    std::vector<Measurement> out;
-    for (const schedule::Plan& p : plans) {
-      const std::string text = p.str();
-      log_->emplace_back(kernel, text);
-      Measurement m;
-      const bool isIncumbent = p == kernels_[kernel].incumbent;
-      const uint64_t h = hashText(text, kernel);
-      m.codeHash = h;
-      if (!isIncumbent && h % 11 == 0) {
-        m.outcome = Outcome::Wrong;
-        out.push_back(m);
-        continue;
-      }
-      m.outcome = Outcome::Ok;
-      m.ratio = isIncumbent ? 1 : fastest_ + 2 * static_cast<double>(h % 999983) / 999983;
-      m.seconds = 1e-4 * static_cast<double>(kernel + 1) * m.ratio;
-      m.samples = {m.seconds, m.seconds};
-      m.incumbent = {m.seconds / m.ratio, m.seconds / m.ratio};
-      out.push_back(m);
-    }
-    return out;
-  }
-
- private:
-  std::vector<BenchTimer::Kernel> kernels_;
-  std::vector<std::pair<size_t, std::string>>* log_;
-  double fastest_;
-};
 
 struct Tuning {
   TuneResult result;
@@ -70,16 +33,6 @@ Tuning tuned(const TuneOptions& options, const std::vector<TuneKernel>& kernels 
   EXPECT_TRUE(result.isOk()) << result.status().message();
   if (result.isOk()) run.result = std::move(*result);
   return run;
-}
-
-std::unique_ptr<records::Store> emptyStore() {
-  static int count = 0;
-  const std::string file =
-      testing::TempDir() + "tuner_test_" + std::to_string(getpid()) + "_" + std::to_string(count++) + ".db";
-  std::remove(file.c_str());
-  auto store = records::Store::open(file);
-  EXPECT_TRUE(store.isOk()) << store.status().message();
-  return std::move(*store);
 }
 
 TuneOptions optionsOf(const std::string& search, int64_t trials) {
