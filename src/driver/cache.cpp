@@ -19,6 +19,8 @@
 #include <xxhash.h>
 
 #include "driver/compiler.h"
+#include "driver/language_model.h"
+#include "driver/scheduling.h"
 #include "hostops/byte_stream.h"
 #include "runtime/format.h"
 #include "support/hash.h"
@@ -225,6 +227,10 @@ std::string ModelCache::fingerprint() const {
   h.text(options_.scheduler);
   if (!options_.scheduleFile.empty() && !h.file(options_.scheduleFile)) return "";
   if (!options_.tlmWeights.empty() && !h.file(options_.tlmWeights)) return "";
+  // Whether it fits the weights hangs on both files. Other schedulers read none.
+  if (const std::string adapter = Scheduling::readsAdapter(options_.scheduler) ? adapterFile(options_) : "";
+      !adapter.empty() && !h.file(adapter))
+    return "";
   h.number(options_.foldCapBytes);
   h.number(static_cast<uint64_t>(options_.disabledPasses.size()));
   for (const std::string& pass : options_.disabledPasses) h.text(pass);

@@ -23,6 +23,7 @@ struct CompileOptions {
   uint64_t seed = 0;                   ///< of searches
   std::string scheduleFile;            ///< of sentences (generator/sentences.h); empty: none
   std::string tlmWeights;              ///< a file for the scheduler `tlm`; empty: those that were built in
+  std::string adapter;                 ///< of them: a file, or "off"; empty: the one beside `machineFile`, if any
   bool strict = false;                 ///< TargetSpec::strict
   /// Nothing is contracted to multiply-adds. With the scheduler `ordered`, equal inputs give equal bits on every instruction set.
   bool sameBits = false;

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "driver/kernels.h"
-#include "driver/tlm_programs.h"
+#include "driver/language_model.h"
 #include "generator/rules.h"
 #include "generator/search/from_records.h"
 #include "generator/search/search.h"
@@ -127,6 +127,11 @@ bool Scheduling::isReproducible(const std::string& scheduler) {
   return spec.isOk() && spec->trials == 0 && spec->name != "records";
 }
 
+bool Scheduling::readsAdapter(const std::string& scheduler) {
+  auto spec = parseScheduler(scheduler);
+  return spec.isOk() && spec->name == kTlm;
+}
+
 Result<std::unique_ptr<Scheduling>> Scheduling::make(const CompileOptions& options, const TargetSpec& target) {
   LOCUTION_ASSIGN_OR_RETURN(SchedulerSpec spec, parseScheduler(options.scheduler));
   std::unique_ptr<Scheduling> out(new Scheduling(spec));
@@ -135,6 +140,8 @@ Result<std::unique_ptr<Scheduling>> Scheduling::make(const CompileOptions& optio
   const bool reads = spec.name == "records", writes = spec.trials > 0;
   if (!options.tlmWeights.empty() && spec.name != kTlm)
     return Status::error("--tlm-weights: the scheduler " + spec.name + " reads no weights");
+  if (!options.adapter.empty() && options.adapter != "off" && spec.name != kTlm)
+    return Status::error("--adapter: the scheduler " + spec.name + " reads no adapter");
   if (reads && options.records.empty())
     return Status::error("--scheduler records: want --records FILE or postgresql://... to take plans from");
   if (!options.records.empty()) {
@@ -154,7 +161,11 @@ Result<std::unique_ptr<Scheduling>> Scheduling::make(const CompileOptions& optio
     out->found_ = found.get();
     out->scheduler_ = std::move(found);
   } else if (spec.name == kTlm) {
-    LOCUTION_ASSIGN_OR_RETURN(out->scheduler_, makeTlmScheduler(options.tlmWeights, spec.sentences));
+    auto model = languageModel(options);
+    if (!model.isOk())
+      return options.tlmWeights.empty() ? model.status().withContext("--scheduler tlm") : model.status();
+    out->warnings_ = model->warnings;
+    out->scheduler_ = makeTlmScheduler(*model, spec.sentences);
   } else {
     LOCUTION_ASSIGN_OR_RETURN(out->scheduler_, generator::makeScheduler(spec.name));
   }
@@ -188,7 +199,7 @@ Status Scheduling::prepare(const Lowered& lowered, const codegen::KernelCompiler
 }
 
 std::vector<std::string> Scheduling::warnings() const {
-  if (!records_) return {};
+  if (!records_) return warnings_;
   const generator::FromRecords::Report report = records_->report();
   if (!report.status.isOk()) return {"the analytic plans were taken: " + report.status.message()};
   if (report.found == 0 && report.unknown > 0)

@@ -45,6 +45,8 @@ class Scheduling {
   ~Scheduling();
   /// Whether options and model alone decide the plans, so that compiled models may be kept.
   static bool isReproducible(const std::string& scheduler);
+  /// Whether a machine's adapter (language_model.h) is among what decides them.
+  static bool readsAdapter(const std::string& scheduler);
 
   const generator::Scheduler& scheduler() const { return *scheduler_; }
   /// `prepare` has something to do.
@@ -65,6 +67,7 @@ class Scheduling {
   int jobs_ = 0;
   uint64_t seed_ = 0;
   std::string place_;
+  std::vector<std::string> warnings_;
   std::unique_ptr<records::Store> store_;
   std::unique_ptr<generator::Scheduler> scheduler_;
   Found* found_ = nullptr;                           ///< `scheduler_`, or below it, where it is what a search found

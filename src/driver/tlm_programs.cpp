@@ -1,13 +1,14 @@
 #include "driver/tlm_programs.h"
 
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "driver/compiler.h"
 #include "driver/tlm_embedded.h"
 #include "generator/tlm/inference_graph.h"
-#include "generator/tlm/tlm_scheduler.h"
-#include "generator/tlm/weights.h"
 #include "language/choice_tokens.h"
 
 namespace locution::driver {
@@ -57,19 +58,6 @@ tlm::ProgramSource inferencePrograms(const tlm::ModelConfig& config) {
   const std::optional<std::string> set = embedded ? embedded->bestInstructionSet() : std::nullopt;
   if (!set || !(embedded->config() == config)) return compiledPrograms(config);
   return kept([embedded, set = *set](const tlm::InferenceShape& shape) { return embedded->load(set, shape); });
-}
-
-Result<std::unique_ptr<generator::Scheduler>> makeTlmScheduler(const std::string& weightsFile, int64_t sentences) {
-  if (weightsFile.empty() && embeddedTlmWeights().empty())
-    return Status::error(
-        "--scheduler tlm: this build has no weights of the language model; give some with --tlm-weights FILE");
-  auto weights = weightsFile.empty() ? tlm::parseWeights(embeddedTlmWeights()) : tlm::readWeights(weightsFile);
-  if (!weights.isOk())
-    return weights.status().withContext(weightsFile.empty() ? "the built-in weights" : "--tlm-weights");
-  tlm::SchedulerOptions options;
-  options.isGreedy = sentences == 0;
-  options.sentences = sentences;
-  return tlm::makeTlm(*weights, inferencePrograms(weights->config), options);
 }
 
 }  // namespace locution::driver

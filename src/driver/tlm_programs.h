@@ -1,11 +1,7 @@
-// The Tensor Language Model as a scheduler of the driver: its weights, and its inference compiled in this process for this machine.
+// The Tensor Language Model's inference, compiled in this process for this machine or ahead.
 #pragma once
 
-#include <memory>
-#include <string>
-
 #include "driver/options.h"
-#include "generator/scheduler.h"
 #include "generator/tlm/reader.h"
 
 namespace locution::driver {
@@ -19,9 +15,5 @@ generator::tlm::ProgramSource compiledPrograms(const generator::tlm::ModelConfig
 /// The programs that were compiled ahead, of the widest instruction set that this machine has; those of compiledPrograms where the model is of
 /// another size, or there are none for this machine.
 generator::tlm::ProgramSource inferencePrograms(const generator::tlm::ModelConfig& config);
-
-/// `weightsFile` empty: the weights that were built in. `sentences`: 0 for the likeliest sentence alone. Errors: weights that can't be read or
-/// don't fit the vocabulary, or none built in.
-Result<std::unique_ptr<generator::Scheduler>> makeTlmScheduler(const std::string& weightsFile, int64_t sentences);
 
 }  // namespace locution::driver

@@ -19,7 +19,7 @@ struct Options {
   std::vector<std::string> inputs, shapes, values, disabledPasses, dumpAfter;
   std::string outputDir, outputFormat = "npy", outputFile;
   int threads = 1, jobs = 0;
-  std::string triple, cpu, machine, scheduler = "analytic", tlmWeights, search = "evolutionary", schedule, records,
+  std::string triple, cpu, machine, scheduler = "analytic", tlmWeights, adapter, search = "evolutionary", schedule, records,
                                     cache = "off";
   int64_t trials = 1000, trialsEach = 0;
   int64_t cacheLimit = 8192;

@@ -67,8 +67,9 @@ class Decoder {
 
  private:
   void finish(Branch b) {
+    const bool isLikeliest = !b.drawn.empty() && b.drawn.front() == 0;
     done_.push_back({b.grammar.walk(), 0, b.logProbability, static_cast<int64_t>(b.drawn.size()),
-                     std::move(b.alternatives), b.isAlso});
+                     std::move(b.alternatives), b.isAlso, isLikeliest});
   }
 
   /// What the sentences of a branch say next.

@@ -39,6 +39,7 @@ struct Decoded {
   int64_t count = 0;                            ///< how many of the drawn sentences it is
   std::vector<Alternatives> alternatives = {};  ///< word by word, where they were asked for
   bool isAlso = false;                          ///< Decoding::also is it
+  bool isLikeliest = false;                     ///< the first of the drawn sentences is it
 };
 
 /// Each distinct sentence once, in the order in which they part. Nothing where the sentence is longer than the model reads.

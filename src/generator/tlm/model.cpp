@@ -1,5 +1,6 @@
 #include "generator/tlm/model.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "generator/tlm/graph_builder.h"
@@ -13,6 +14,7 @@ namespace {
 using Value = GraphBuilder::Value;
 
 constexpr float kNever = -1e9F;
+constexpr const char *kValueWeight = "value.weight", *kValueBias = "value.bias";
 
 std::string layerName(int64_t layer, const char* rest) { return "h." + std::to_string(layer) + "." + rest; }
 
@@ -44,9 +46,12 @@ class Normal {
 
 class TrainingGraph {
  public:
-  TrainingGraph(const ModelConfig& config, const TrainingShape& shape) : c_(config), s_(shape), b_("tlm-training") {
+  TrainingGraph(const ModelConfig& config, const TrainingShape& shape, const Lora& lora)
+      : c_(config), s_(shape), lora_(lora), b_("tlm-training") {
     LOCUTION_CHECK(c_.width % c_.heads == 0 && s_.length <= c_.context && s_.sentences % s_.group == 0);
     for (const ParameterInfo& p : parametersOf(c_)) parameters_[p.name] = b_.input(p.name, DType::F32, p.dims);
+    for (const ParameterInfo& p : loraParametersOf(c_, lora_))
+      if (!parameters_.contains(p.name)) parameters_[p.name] = b_.input(p.name, DType::F32, p.dims);
   }
 
   graph::Graph run() {
@@ -85,7 +90,7 @@ class TrainingGraph {
     const Value policyLoss = total(b_.mul(entropies, weights));
 
     const Value values =
-        b_.reshape(b_.add(b_.matMul(valueStates, parameter("value.weight")), parameter("value.bias")), {s_.sentences});
+        b_.reshape(b_.add(b_.matMul(valueStates, parameter(kValueWeight)), parameter(kValueBias)), {s_.sentences});
     const Value errors = b_.sub(values, targets);
     const Value valueLoss = total(b_.mul(b_.mul(errors, errors), valueWeights));
     const Value scores = b_.sub(rankMask, b_.reshape(values, {groups, s_.group}));
@@ -109,7 +114,12 @@ class TrainingGraph {
                    {{"axis", int64_t{-1}}, {"epsilon", 1e-5}});
   }
   Value dense(Value x, const std::string& name) {
-    return b_.add(b_.matMul(x, parameter(name + ".weight")), parameter(name + ".bias"));
+    const std::string weight = name + ".weight";
+    const Value y = b_.add(b_.matMul(x, parameter(weight)), parameter(name + ".bias"));
+    if (lora_.rank == 0) return y;
+    // Not x (W + A B): W's gradient, which nobody asks for, would have to be computed for A's and B's.
+    const Value low = b_.mul(b_.matMul(x, parameter(loraA(weight))), b_.number(static_cast<float>(lora_.scale())));
+    return b_.add(y, b_.matMul(low, parameter(loraB(weight))));
   }
 
   Value attention(int64_t layer, Value x) {
@@ -141,6 +151,7 @@ class TrainingGraph {
 
   const ModelConfig& c_;
   const TrainingShape& s_;
+  const Lora& lora_;
   GraphBuilder b_;
   std::map<std::string, Value> parameters_;
   Value visible_;
@@ -164,8 +175,8 @@ std::vector<ParameterInfo> parametersOf(const ModelConfig& c) {
   }
   out.push_back({"ln_f.weight", {c.width}});
   out.push_back({"ln_f.bias", {c.width}});
-  out.push_back({"value.weight", {c.width, 1}});
-  out.push_back({"value.bias", {1}});
+  out.push_back({kValueWeight, {c.width, 1}});
+  out.push_back({kValueBias, {1}});
   return out;
 }
 
@@ -185,8 +196,47 @@ Parameters randomParameters(const ModelConfig& config, uint64_t seed) {
   return out;
 }
 
-graph::Graph trainingGraph(const ModelConfig& config, const TrainingShape& shape) {
-  return TrainingGraph(config, shape).run();
+std::vector<ParameterInfo> adaptedMatrices(const ModelConfig& config) {
+  std::vector<ParameterInfo> out;
+  for (const ParameterInfo& p : parametersOf(config))
+    if (p.name.starts_with("h.") && p.dims.size() == 2) out.push_back(p);
+  return out;
+}
+
+std::string loraA(const std::string& weight) { return weight.substr(0, weight.rfind('.')) + ".lora_a"; }
+std::string loraB(const std::string& weight) { return weight.substr(0, weight.rfind('.')) + ".lora_b"; }
+
+std::vector<ParameterInfo> loraParametersOf(const ModelConfig& config, const Lora& lora) {
+  std::vector<ParameterInfo> out;
+  if (lora.rank == 0) return out;
+  for (const ParameterInfo& p : adaptedMatrices(config)) {
+    out.push_back({loraA(p.name), {p.dims[0], lora.rank}});
+    out.push_back({loraB(p.name), {lora.rank, p.dims[1]}});
+  }
+  out.push_back({kValueWeight, {config.width, 1}});
+  out.push_back({kValueBias, {1}});
+  return out;
+}
+
+Parameters initialLora(const ModelConfig& config, const Lora& lora, const Parameters& base, uint64_t seed) {
+  Parameters out;
+  for (const ParameterInfo& p : loraParametersOf(config, lora)) {
+    Tensor t(DType::F32, p.dims);
+    if (auto own = base.find(p.name); own != base.end()) {
+      std::copy_n(own->second.data<float>(), t.elements(), t.data<float>());
+    } else if (endsWith(p.name, ".lora_a")) {
+      // x A is then about as large as x.
+      const double spread = 1 / std::sqrt(static_cast<double>(p.dims[0]));
+      Normal normal(hashText(p.name, seed));
+      for (int64_t i = 0; i < t.elements(); ++i) t.data<float>()[i] = static_cast<float>(spread * normal.next());
+    }
+    out.emplace(p.name, std::move(t));
+  }
+  return out;
+}
+
+graph::Graph trainingGraph(const ModelConfig& config, const TrainingShape& shape, const Lora& lora) {
+  return TrainingGraph(config, shape, lora).run();
 }
 
 }  // namespace locution::generator::tlm

@@ -38,6 +38,25 @@ using Parameters = std::map<std::string, Tensor>;
 /// GPT-2's initialisation: spread 0.02, less for what residual sums add up; the same on every machine.
 Parameters randomParameters(const ModelConfig& config, uint64_t seed);
 
+/// Low-rank adaptation (LoRA, Hu et al. 2021): to each matrix W of attention and perceptron, [in, out], comes a product
+/// (alpha / rank) A B of an A, [in, rank], and a B, [rank, out].
+struct Lora {
+  int64_t rank = 0;  ///< 0: none
+  double alpha = 0;
+  double scale() const { return rank > 0 ? alpha / static_cast<double>(rank) : 0; }
+  bool operator==(const Lora&) const = default;
+};
+/// What an adaptation trains, in the order in which graphs take it: "h.0.attn.c_attn.lora_a", "h.0.attn.c_attn.lora_b" ..., and the value
+/// head's own parameters, which stand in the place of the model's.
+std::vector<ParameterInfo> loraParametersOf(const ModelConfig& config, const Lora& lora);
+/// Of "h.0.attn.c_attn.weight" for each such matrix.
+std::string loraA(const std::string& weight);
+std::string loraB(const std::string& weight);
+/// The matrices that are adapted, of parametersOf(config).
+std::vector<ParameterInfo> adaptedMatrices(const ModelConfig& config);
+/// A at random, B zero, the value head as in `base`: a model that says what the base says; the same on every machine.
+Parameters initialLora(const ModelConfig& config, const Lora& lora, const Parameters& base, uint64_t seed);
+
 /// Of one training step.
 struct TrainingShape {
   int64_t lines = 64;        ///< B: of tokens; sentences stand in them one behind the other
@@ -47,7 +66,7 @@ struct TrainingShape {
   int64_t group = 1;         ///< G: neighbouring sentences that are of one workload; divides S
 };
 
-/// The loss of a step. Inputs: the parameters by name, then
+/// The loss of a step. Inputs: the parameters by name (with `lora` its own beside them; those of the matrices come first), then
 ///     tokens        int64[B, L]
 ///     positions     int64[B, L]   of a token within its sentence
 ///     segments      int64[B, L]   tokens see those before them of the same number
@@ -67,6 +86,6 @@ struct TrainingShape {
 ///     rank.loss     sum over groups of the cross entropy of targets and softmax(-value)
 ///     predicted     int64[R]      the likeliest legal words
 ///     values        float32[S]
-graph::Graph trainingGraph(const ModelConfig& config, const TrainingShape& shape);
+graph::Graph trainingGraph(const ModelConfig& config, const TrainingShape& shape, const Lora& lora = {});
 
 }  // namespace locution::generator::tlm

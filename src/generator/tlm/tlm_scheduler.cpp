@@ -10,6 +10,7 @@
 
 #include "generator/rules.h"
 #include "generator/tlm/decoder.h"
+#include "language/sentence.h"
 #include "space/workload.h"
 #include "support/check.h"
 #include "support/hash.h"
@@ -23,7 +24,7 @@ class Tlm : public Scheduler {
   Tlm(const Weights& weights, ProgramSource programs, SchedulerOptions options)
       : network_(std::make_shared<const Network>(weights)),
         programs_(std::make_shared<const ProgramSource>(std::move(programs))),
-        options_(options),
+        options_(std::move(options)),
         margin_(weights.margin) {}
 
   std::string_view name() const override { return "tlm"; }
@@ -36,11 +37,14 @@ class Tlm : public Scheduler {
   }
   std::optional<space::Choices> choices(const space::Space& space) const override {
     if (space.stages().empty()) return space::Choices();
-    const uint64_t seed = space::workloadHash(space.kernel()), key = hashText(space.target().str(), seed);
+    const std::string target = space.target().str();
+    const uint64_t seed = space::workloadHash(space.kernel()), key = hashText(target, seed);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (auto found = known_.find(key); found != known_.end()) return found->second;
     }
+    if (auto given = options_.known.find({seed, hashText(target)}); given != options_.known.end())
+      if (auto parsed = language::parsePlanText(space, given->second)) return std::move(*parsed);
     std::unique_ptr<Reader> reader = takeReader();
     space::Choices written = write(*reader, space, seed);
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -135,7 +139,7 @@ class Tlm : public Scheduler {
 }  // namespace
 
 std::unique_ptr<Scheduler> makeTlm(const Weights& weights, ProgramSource programs, SchedulerOptions options) {
-  return std::make_unique<Tlm>(weights, std::move(programs), options);
+  return std::make_unique<Tlm>(weights, std::move(programs), std::move(options));
 }
 
 }  // namespace locution::generator::tlm

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "generator/scheduler.h"
+#include "generator/tlm/adapter.h"
 #include "generator/tlm/reader.h"
 #include "generator/tlm/weights.h"
 
@@ -15,6 +16,8 @@ struct SchedulerOptions {
   int64_t sentences = 32;
   /// One sentence, the likeliest word each time, whatever its value; the analytic plan is no candidate.
   bool isGreedy = false;
+  /// Plans that are written whatever the model would say; what is no plan of its kernel is left aside.
+  KnownPlans known = {};
 };
 
 /// Plans of equal workloads are written once. Where the model can't read a kernel (its sentence is too long), the analytic plan is taken.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kFormat = "locution-tlm-1";
 constexpr const char* kEmbedding = "wte.weight";
+constexpr const char *kGrammar = "grammar", *kVocabularyHash = "vocabulary.hash";
 
 /// Sizes beyond these are no model that decodes in milliseconds, and would ask for memory without end.
 struct Limit {
@@ -41,19 +42,26 @@ std::string take(std::map<std::string, std::string>* notes, const std::string& n
   return node.empty() ? std::string() : node.mapped();
 }
 
-Status checkVocabulary(std::map<std::string, std::string>* notes, int64_t words) {
-  const std::string grammar = take(notes, "grammar"), hash = take(notes, "vocabulary.hash");
+}  // namespace
+
+Status checkVocabulary(std::map<std::string, std::string>* metadata, const std::string& what, int64_t words) {
+  const std::string grammar = take(metadata, kGrammar), hash = take(metadata, kVocabularyHash);
   if (grammar != std::to_string(language::kGrammarVersion))
-    return Status::error("the model was trained with grammar " + quoted(grammar) + ", this compiler's is " +
+    return Status::error(what + " was trained with grammar " + quoted(grammar) + ", this compiler's is " +
                          quoted(std::to_string(language::kGrammarVersion)));
   if (words > static_cast<int64_t>(language::vocabularySize()))
-    return Status::error("the model knows " + std::to_string(words) + " words, this compiler only " +
+    return Status::error(what + " knows " + std::to_string(words) + " words, this compiler only " +
                          std::to_string(language::vocabularySize()) + ": it was trained with a newer one");
   const std::string ours = hexDigits(language::vocabularyHash(static_cast<size_t>(words)));
   if (hash != ours)
-    return Status::error("the model's " + std::to_string(words) + " words are not the first of this compiler's (hash " +
+    return Status::error(what + "'s " + std::to_string(words) + " words are not the first of this compiler's (hash " +
                          quoted(hash) + ", expected " + quoted(ours) + ")");
   return Status::ok();
+}
+
+void noteVocabulary(std::map<std::string, std::string>* metadata, int64_t words) {
+  (*metadata)[kGrammar] = std::to_string(language::kGrammarVersion);
+  (*metadata)[kVocabularyHash] = hexDigits(language::vocabularyHash(static_cast<size_t>(words)));
 }
 
 Status checkParameter(const ParameterInfo& wanted, const Parameters& have) {
@@ -68,8 +76,6 @@ Status checkParameter(const ParameterInfo& wanted, const Parameters& have) {
       return Status::error("the parameter " + quoted(wanted.name) + " holds a number that is not finite");
   return Status::ok();
 }
-
-}  // namespace
 
 Result<Weights> weightsFrom(SafeTensors content) {
   Weights out;
@@ -89,7 +95,7 @@ Result<Weights> weightsFrom(SafeTensors content) {
   if (const std::string margin = take(&notes, "margin");
       !margin.empty() && (!parseNumber(margin, &out.margin) || !std::isfinite(out.margin)))
     return Status::error("metadata: margin wants a number");
-  LOCUTION_RETURN_IF_ERROR(checkVocabulary(&notes, out.config.words));
+  LOCUTION_RETURN_IF_ERROR(checkVocabulary(&notes, "the model", out.config.words));
   const std::vector<ParameterInfo> wanted = parametersOf(out.config);
   for (const ParameterInfo& p : wanted) LOCUTION_RETURN_IF_ERROR(checkParameter(p, content.tensors));
   for (const auto& [name, tensor] : content.tensors)
@@ -122,8 +128,7 @@ SafeTensors asSafeTensors(const Weights& weights) {
   SafeTensors out{weights.parameters, weights.notes};
   out.metadata["format"] = kFormat;
   for (const Limit& l : kLimits) out.metadata[l.name] = std::to_string(weights.config.*l.field);
-  out.metadata["grammar"] = std::to_string(language::kGrammarVersion);
-  out.metadata["vocabulary.hash"] = hexDigits(language::vocabularyHash(static_cast<size_t>(weights.config.words)));
+  noteVocabulary(&out.metadata, weights.config.words);
   std::array<char, 32> digits{};
   auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), weights.margin);
   out.metadata["margin"] = std::string(digits.data(), end);
@@ -132,6 +137,20 @@ SafeTensors asSafeTensors(const Weights& weights) {
 
 Status writeWeights(const Weights& weights, const std::string& path) {
   return writeSafeTensors(asSafeTensors(weights), path);
+}
+
+std::string Weights::key() const {
+  SafeTensors plain{parameters, {}};
+  // Words that are newer than the model have rows of zeros.
+  const Tensor& words = parameters.at(kEmbedding);
+  const auto* numbers = words.data<float>();
+  int64_t used = words.elements();
+  while (used > 0 && numbers[used - 1] == 0) --used;
+  Tensor known(DType::F32, {used});
+  std::copy_n(numbers, used, known.data<float>());
+  plain.tensors[kEmbedding] = std::move(known);
+  plain.metadata["heads"] = std::to_string(config.heads);  // the other sizes are those of the tensors
+  return hexDigits(hashText(safeTensorsBytes(plain)));
 }
 
 uint64_t Weights::hash() const {

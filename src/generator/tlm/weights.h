@@ -23,7 +23,16 @@ struct Weights {
 
   /// Of everything that decoding depends on.
   uint64_t hash() const;
+  /// 16 hexadecimal digits that tell models apart: of size and parameters, whatever words the vocabulary has got since.
+  std::string key() const;
 };
+
+/// Writes into a file's metadata which grammar and which first words of the vocabulary it is about.
+void noteVocabulary(std::map<std::string, std::string>* metadata, int64_t words);
+/// Takes that out again. Errors: another grammar, or words that are not the first of ours; `what` is the subject of the message.
+Status checkVocabulary(std::map<std::string, std::string>* metadata, const std::string& what, int64_t words);
+/// Errors: it is missing, of other dims, or holds what is no finite number.
+Status checkParameter(const ParameterInfo& wanted, const Parameters& have);
 
 /// Errors: not such a file; another vocabulary or grammar; parameters missing, unknown, of another shape, or not finite.
 Result<Weights> weightsFrom(SafeTensors content);

@@ -30,6 +30,7 @@ Result<driver::CompileOptions> compileOptions(const Options& options) {
   out.records = options.records;
   out.seed = options.seed;
   out.tlmWeights = options.tlmWeights;
+  out.adapter = options.adapter;
   out.strict = options.strict;
   for (const std::string& s : options.shapes) {
     size_t eq = s.rfind('=');

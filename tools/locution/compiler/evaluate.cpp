@@ -9,8 +9,8 @@
 #include <set>
 
 #include "commands.h"
+#include "driver/language_model.h"
 #include "driver/scheduling.h"
-#include "driver/tlm_programs.h"
 #include "generator/search/from_records.h"
 #include "io.h"
 #include "long_run.h"
@@ -26,11 +26,14 @@ using Json = nlohmann::ordered_json;
 /// Above it the analytic plan is taken to leave speed on the table: measurements repeat to about a hundredth.
 constexpr double kGap = 0.03;
 
-Result<std::unique_ptr<generator::Scheduler>> contender(const std::string& name, const std::string& tlmWeights) {
+Result<std::unique_ptr<generator::Scheduler>> contender(const std::string& name,
+                                                        const driver::CompileOptions& options) {
   constexpr std::string_view kRecords = "records:";
   if (name == "tlm" || name.starts_with("tlm:")) {
     LOCUTION_ASSIGN_OR_RETURN(driver::SchedulerSpec spec, driver::parseScheduler(name));
-    return driver::makeTlmScheduler(tlmWeights, spec.sentences);
+    LOCUTION_ASSIGN_OR_RETURN(driver::LanguageModel model, driver::languageModel(options));
+    for (const std::string& w : model.warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
+    return driver::makeTlmScheduler(model, spec.sentences);
   }
   if (!name.starts_with(kRecords)) return generator::makeScheduler(name);
   LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<records::Store> store,
@@ -80,8 +83,12 @@ Status evaluateCommand(const Options& options) {
   if (options.records.empty())
     return Status::error("want --records FILE or postgresql://... with the best known plans");
   if (options.rounds < 1) return Status::error("--rounds: at least 1");
+  LOCUTION_ASSIGN_OR_RETURN(const driver::CompileOptions judged, compileOptions(options));
+  // The corpus is read by rules, which need neither records nor a language model.
   Options own = options;
   own.records.clear();
+  own.tlmWeights.clear();
+  own.adapter.clear();
   LOCUTION_ASSIGN_OR_RETURN(driver::CompileOptions compile, compileOptions(own));
   LOCUTION_ASSIGN_OR_RETURN(TargetSpec target, driver::resolveTarget(compile));
   LOCUTION_RETURN_IF_ERROR(driver::requireThisMachine(target));
@@ -89,7 +96,7 @@ Status evaluateCommand(const Options& options) {
   std::vector<std::unique_ptr<generator::Scheduler>> schedulers;
   std::vector<tune::Contender> contenders;
   for (const std::string& name : options.contenders) {
-    LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<generator::Scheduler> s, contender(name, options.tlmWeights));
+    LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<generator::Scheduler> s, contender(name, judged));
     contenders.push_back({name, s.get()});
     schedulers.push_back(std::move(s));
   }
