@@ -31,13 +31,15 @@ struct GroupKey {
 
 class Reading {
  public:
-  explicit Reading(int64_t mostTokens) : mostTokens_(mostTokens) {}
+  Reading(int64_t mostTokens, const OfMachine& ofMachine) : mostTokens_(mostTokens), ofMachine_(ofMachine) {}
 
   Status add(const std::string& place) {
     LOCUTION_ASSIGN_OR_RETURN(std::unique_ptr<records::Store> store,
                               records::Store::open(place, records::Store::Open::Read));
     records::Filter filter;
     LOCUTION_RETURN_IF_ERROR(store->forEach(filter, [&](const records::Record& r, bool) {
+      LOCUTION_ASSIGN_OR_RETURN(const bool counts, isCounted(*store, r.machine));
+      if (!counts) return Status::ok();
       const std::optional<double> seconds = r.seconds();
       if (r.outcome != records::Outcome::Ok || !seconds || *seconds <= 0) {
         ++out_.untimed;
@@ -64,6 +66,16 @@ class Reading {
   }
 
  private:
+  Result<bool> isCounted(records::Store& store, const std::string& machine) {
+    if (!ofMachine_) return true;
+    auto found = machines_.find(machine);
+    if (found == machines_.end()) {
+      LOCUTION_ASSIGN_OR_RETURN(std::optional<std::string> text, store.text(records::TextKind::Machine, machine));
+      found = machines_.emplace(machine, text && ofMachine_(*text)).first;
+    }
+    return found->second;
+  }
+
   void group(const GroupKey& key, const Sentences& sentences) {
     auto workload = space::parseWorkload(texts_[key.workload]);
     auto target = parseTarget(texts_[key.target]);
@@ -119,6 +131,8 @@ class Reading {
   }
 
   int64_t mostTokens_;
+  const OfMachine& ofMachine_;
+  std::map<std::string, bool> machines_;
   std::map<GroupKey, Sentences> groups_;
   std::map<std::string, std::string> texts_;
   Examples out_;
@@ -139,8 +153,8 @@ int64_t Examples::longest() const {
   return static_cast<int64_t>(n);
 }
 
-Result<Examples> readExamples(const std::vector<std::string>& places, int64_t mostTokens) {
-  Reading reading(mostTokens);
+Result<Examples> readExamples(const std::vector<std::string>& places, int64_t mostTokens, const OfMachine& ofMachine) {
+  Reading reading(mostTokens, ofMachine);
   for (const std::string& place : places) LOCUTION_RETURN_IF_ERROR(reading.add(place));
   return reading.finish();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,11 @@ struct Examples {
   int64_t longest() const;  ///< tokens
 };
 
+/// Whether what was measured on a machine counts, given its text (records::machineText); empty: all count.
+using OfMachine = std::function<bool(const std::string& machine)>;
 /// Of all the places together. Errors: those of the databases, with the place.
-Result<Examples> readExamples(const std::vector<std::string>& places, int64_t mostTokens);
+Result<Examples> readExamples(const std::vector<std::string>& places, int64_t mostTokens,
+                              const OfMachine& ofMachine = {});
 
 /// Tokens, decisions and what was legal; no times.
 Example exampleOf(const space::Space& space, const space::Choices& choices);

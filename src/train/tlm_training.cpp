@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "generator/tlm/adapter.h"
 #include "generator/tlm/weights.h"
 #include "support/hash.h"
 #include "support/strings.h"
@@ -89,26 +90,39 @@ class Log {
 
 class Training {
  public:
-  Training(const TlmTraining& options, const TlmWatch& watch) : o_(options), watch_(watch) {}
+  Training(const TlmTraining& options, const TlmWatch& watch)
+      : o_(options), watch_(watch), lora_(options.adaptation ? options.adaptation->lora : tlm::Lora()) {}
 
-  Status run() {
-    std::error_code failed;
-    std::filesystem::create_directories(o_.folder, failed);
-    if (failed) return Status::error(o_.folder + ": " + failed.message());
+  Result<tlm::Parameters> run() {
+    if (isKept()) {
+      std::error_code failed;
+      std::filesystem::create_directories(o_.folder, failed);
+      if (failed) return Status::error(o_.folder + ": " + failed.message());
+    }
     LOCUTION_RETURN_IF_ERROR(read());
     LOCUTION_RETURN_IF_ERROR(compile());
+    LOCUTION_ASSIGN_OR_RETURN(const tlm::Parameters start, initial());
+    if (o_.seconds > 0) LOCUTION_RETURN_IF_ERROR(fitTime(start));
     if (watch_.begin) watch_.begin(facts_);
-    LOCUTION_ASSIGN_OR_RETURN(log_, Log::open(file("train.jsonl"), facts_.firstStep));
-    LOCUTION_RETURN_IF_ERROR(loop());
-    return finish();
+    if (isKept()) {
+      LOCUTION_ASSIGN_OR_RETURN(log_, Log::open(file("train.jsonl"), facts_.firstStep));
+    }
+    Status s = loop(start);
+    const bool isEnough = isStopped_ && !isKept();
+    if (!s.isOk() && !isEnough) return s;
+    tlm::Parameters trained = step_->state().parameters;
+    if (isKept()) LOCUTION_RETURN_IF_ERROR(write(trained));
+    return trained;
   }
 
  private:
+  bool isKept() const { return !o_.folder.empty(); }
   std::string file(const char* name) const { return (std::filesystem::path(o_.folder) / name).string(); }
 
   Status read() {
     const auto start = Clock::now();
     LOCUTION_ASSIGN_OR_RETURN(examples_, readExamples(o_.records, o_.model.context));
+    examples_.groups.insert(examples_.groups.end(), o_.examples.groups.begin(), o_.examples.groups.end());
     facts_.leftOut = examples_.tooLong + examples_.unreadable + examples_.untimed;
     facts_.workloads = static_cast<int64_t>(examples_.groups.size());
     std::string names = join(o_.records, ", ");
@@ -135,18 +149,21 @@ class Training {
     facts_.shape = batches_->shape(o_.steps);
     StepOptions options;
     options.optimiser = o_.optimiser;
-    for (const tlm::ParameterInfo& p : tlm::parametersOf(o_.model)) names_.push_back(p.name);
-    LOCUTION_ASSIGN_OR_RETURN(
-        step_, TrainingStep::create(tlm::trainingGraph(o_.model, facts_.shape), "loss", names_, options, o_.compile));
+    for (const tlm::ParameterInfo& p :
+         o_.adaptation ? tlm::loraParametersOf(o_.model, lora_) : tlm::parametersOf(o_.model))
+      names_.push_back(p.name);
+    LOCUTION_ASSIGN_OR_RETURN(step_, TrainingStep::create(tlm::trainingGraph(o_.model, facts_.shape, lora_), "loss",
+                                                          names_, options, o_.compile));
     if (heldOut_.count() > 0) {
       heldOutBatches_.emplace(heldOut_, o_.sentences, o_.group, o_.seed, o_.loss);
       evaluated_ = std::min(kEvaluated, heldOutBatches_->stepsPerEpoch());
       heldOutShape_ = heldOutBatches_->shape(evaluated_);
-      LOCUTION_ASSIGN_OR_RETURN(forward_, Forward::create(tlm::trainingGraph(o_.model, heldOutShape_), o_.compile));
+      LOCUTION_ASSIGN_OR_RETURN(forward_,
+                                Forward::create(tlm::trainingGraph(o_.model, heldOutShape_, lora_), o_.compile));
     }
     facts_.compileSeconds = since(start);
     std::error_code ignored;
-    if (std::filesystem::exists(file("checkpoint.safetensors"), ignored)) {
+    if (isKept() && std::filesystem::exists(file("checkpoint.safetensors"), ignored)) {
       LOCUTION_ASSIGN_OR_RETURN(Checkpoint found, loadCheckpoint(file("checkpoint.safetensors")));
       facts_.firstStep = found.state.step;
     }
@@ -154,10 +171,31 @@ class Training {
   }
 
   Result<tlm::Parameters> initial() const {
+    if (o_.adaptation) return tlm::initialLora(o_.model, lora_, o_.adaptation->base.parameters, o_.seed);
     if (o_.from.empty()) return tlm::randomParameters(o_.model, o_.seed);
     LOCUTION_ASSIGN_OR_RETURN(tlm::Weights weights, tlm::readWeights(o_.from));
     if (!(weights.config == o_.model)) return Status::error(o_.from + ": is a model of another size");
     return weights.parameters;
+  }
+
+  /// As many steps fewer as the time allows: the learning rate comes down to its end in any case.
+  Status fitTime(const tlm::Parameters& start) {
+    constexpr int64_t kTimed = 2;
+    LOCUTION_RETURN_IF_ERROR(step_->start(start));
+    Clock::time_point from;
+    for (int64_t k = 0; k <= kTimed; ++k) {
+      if (k == 1) from = Clock::now();  // the first one warms up
+      LOCUTION_RETURN_IF_ERROR(step_->run(inputsOf(batches_->at(k, facts_.shape, o_.model.words)), 0));
+    }
+    const double each = since(from) / static_cast<double>(kTimed), left = o_.seconds - since(begin_);
+    steps_ = std::clamp<int64_t>(static_cast<int64_t>(left / each), 1, steps_);
+    return Status::ok();
+  }
+
+  /// What a step reads besides what is trained.
+  Tensors inputsOf(Tensors batch) const {
+    if (o_.adaptation) batch.insert(o_.adaptation->base.parameters.begin(), o_.adaptation->base.parameters.end());
+    return batch;
   }
 
   /// What a checkpoint must agree with.
@@ -174,7 +212,7 @@ class Training {
       for (const Example& e : g.examples)
         data = hashBytes(e.tokens.data(), e.tokens.size() * sizeof(language::Token),
                          hashBytes(&e.value, sizeof e.value, data));
-    return {
+    Metadata out = {
         {"model", list({double(c.layers), double(c.width), double(c.heads), double(c.context), double(c.words)})},
         {"shape", list({double(s.lines), double(s.length), double(s.sentences), double(s.decisions), double(s.group)})},
         {"schedule", list({double(o_.steps), o_.rate})},
@@ -184,20 +222,24 @@ class Training {
         {"seed", std::to_string(o_.seed)},
         {"data", std::to_string(data)},
         {"from", o_.from}};
+    if (o_.adaptation) {
+      out["lora"] = list({double(lora_.rank), lora_.alpha});
+      out["base"] = o_.adaptation->base.key();
+    }
+    return out;
   }
 
-  Status loop() {
-    LOCUTION_ASSIGN_OR_RETURN(tlm::Parameters start, initial());
+  Status loop(const tlm::Parameters& start) {
     TrainerOptions options;
-    options.steps = o_.steps;
-    options.rate = {o_.rate, o_.rate / 10, std::max<int64_t>(1, o_.steps / 20), o_.steps};
-    options.checkpoint = file("checkpoint.safetensors");
+    options.steps = steps_;
+    options.rate = {o_.rate, o_.rate / 10, std::max<int64_t>(1, steps_ / 20), steps_};
+    if (isKept()) options.checkpoint = file("checkpoint.safetensors");
     options.checkpointEvery = o_.every;
     options.metadata = metadata();
     Tensors data;
     auto fill = [&](int64_t k) -> Result<Tensors> {
       data = batches_->at(k, facts_.shape, o_.model.words);
-      return data;
+      return inputsOf(data);
     };
     auto last = Clock::now();
     const auto begin = last;
@@ -211,14 +253,16 @@ class Training {
       sum.policy += step.output("policy.loss").elementAsDouble(0);
       sum.accuracy += accuracyOf(data, step.output("predicted"));
       const int64_t done = r.step + 1;
-      if (watch_.isInterrupted && watch_.isInterrupted())
-        return Status::error("interrupted after step " + std::to_string(done) + " of " + std::to_string(o_.steps) +
+      if (watch_.isInterrupted && watch_.isInterrupted()) {
+        isStopped_ = true;
+        return Status::error("interrupted after step " + std::to_string(done) + " of " + std::to_string(steps_) +
                              ": the same command goes on");
-      if (done % o_.every != 0 && done != o_.steps) return Status::ok();
+      }
+      if (done % o_.every != 0 && done != steps_) return Status::ok();
       TlmProgress p;
       const auto n = static_cast<double>(count);
       p.step = done;
-      p.steps = o_.steps;
+      p.steps = steps_;
       p.learningRate = r.learningRate;
       p.loss = sum.loss / n;
       p.policy = sum.policy / n;
@@ -226,10 +270,9 @@ class Training {
       p.gradientNorm = sum.gradientNorm / n;
       p.tokensPerSecond = static_cast<double>(tokens) / since(last);
       LOCUTION_RETURN_IF_ERROR(evaluate(&p));
-      p.secondsLeft =
-          since(begin) / static_cast<double>(done - facts_.firstStep) * static_cast<double>(o_.steps - done);
+      p.secondsLeft = since(begin) / static_cast<double>(done - facts_.firstStep) * static_cast<double>(steps_ - done);
       if (watch_.progress) watch_.progress(p);
-      LOCUTION_RETURN_IF_ERROR(log_->add(p));
+      if (log_) LOCUTION_RETURN_IF_ERROR(log_->add(p));
       sum = {};
       count = tokens = 0;
       last = Clock::now();
@@ -239,11 +282,12 @@ class Training {
 
   Status evaluate(TlmProgress* p) {
     if (!forward_) return Status::ok();
-    const State state = step_->state();
+    Tensors parameters = step_->state().parameters;
+    if (o_.adaptation) parameters.insert(o_.adaptation->base.parameters.begin(), o_.adaptation->base.parameters.end());
     double policy = 0, accuracy = 0;
     for (int64_t k = 0; k < evaluated_; ++k) {
       const Tensors data = heldOutBatches_->at(k, heldOutShape_, o_.model.words);
-      LOCUTION_RETURN_IF_ERROR(forward_->run(data, state.parameters));
+      LOCUTION_RETURN_IF_ERROR(forward_->run(data, parameters));
       policy += forward_->output("policy.loss").elementAsDouble(0);
       accuracy += accuracyOf(data, forward_->output("predicted"));
     }
@@ -252,15 +296,21 @@ class Training {
     return Status::ok();
   }
 
-  Status finish() const {
-    tlm::Weights weights;
-    weights.config = o_.model;
-    weights.parameters = step_->state().parameters;
-    weights.notes = {{"steps", std::to_string(o_.steps)},
-                     {"seed", std::to_string(o_.seed)},
-                     {"sentences", std::to_string(facts_.sentences)},
-                     {"workloads", std::to_string(facts_.workloads)}};
-    LOCUTION_RETURN_IF_ERROR(tlm::writeWeights(weights, file("weights.safetensors")));
+  Status write(const tlm::Parameters& trained) const {
+    const std::map<std::string, std::string> notes = {{"steps", std::to_string(steps_)},
+                                                      {"seed", std::to_string(o_.seed)},
+                                                      {"sentences", std::to_string(facts_.sentences)},
+                                                      {"workloads", std::to_string(facts_.workloads)}};
+    if (o_.adaptation) {
+      const tlm::Adapter adapter{lora_, trained, {}, o_.adaptation->base.key(), o_.model.words, "", notes};
+      LOCUTION_RETURN_IF_ERROR(tlm::writeAdapter(adapter, file("adapter.safetensors")));
+    } else {
+      tlm::Weights weights;
+      weights.config = o_.model;
+      weights.parameters = trained;
+      weights.notes = notes;
+      LOCUTION_RETURN_IF_ERROR(tlm::writeWeights(weights, file("weights.safetensors")));
+    }
     std::ofstream plot(file("train.svg"), std::ios::trunc);
     if (!(plot << log_->svg()).flush()) return Status::error(file("train.svg") + ": can't be written");
     return Status::ok();
@@ -268,6 +318,10 @@ class Training {
 
   const TlmTraining& o_;
   const TlmWatch& watch_;
+  const tlm::Lora lora_;
+  const Clock::time_point begin_ = Clock::now();
+  int64_t steps_ = o_.steps;
+  bool isStopped_ = false;
   Examples examples_, heldOut_;
   TlmFacts facts_;
   std::optional<TlmBatches> batches_, heldOutBatches_;
@@ -281,7 +335,7 @@ class Training {
 
 }  // namespace
 
-Status trainTlm(const TlmTraining& training, const TlmWatch& watch) {
+Result<tlm::Parameters> trainTlm(const TlmTraining& training, const TlmWatch& watch) {
   if (training.sentences < 1 || training.group < 1 || training.sentences % training.group != 0)
     return Status::error("a step of " + std::to_string(training.sentences) + " sentences can't be cut in groups of " +
                          std::to_string(training.group));

@@ -10,6 +10,7 @@
 
 #include "driver/options.h"
 #include "generator/tlm/model.h"
+#include "generator/tlm/weights.h"
 #include "support/status.h"
 #include "train/adamw.h"
 #include "train/drawn_examples.h"
@@ -18,14 +19,23 @@
 
 namespace locution::train {
 
+/// Low-rank matrices and the value head are trained, the model's other parameters stay as they are.
+struct TlmAdaptation {
+  generator::tlm::Lora lora;
+  generator::tlm::Weights base;
+};
+
 struct TlmTraining {
   std::vector<std::string> records;  ///< files or servers
-  DrawnSentences drawn;              ///< besides them
-  std::string folder;                ///< of what comes out; a checkpoint in it is gone on from
+  Examples examples;                 ///< besides them
+  DrawnSentences drawn;              ///< besides these
+  std::string folder;                ///< of what comes out; a checkpoint in it is gone on from. Empty: nothing is kept
   std::string from;                  ///< weights to start from; empty: random ones
-  generator::tlm::ModelConfig model;
-  int64_t sentences = 64, group = 4;  ///< of a step; neighbours of one workload
+  std::optional<TlmAdaptation> adaptation;  ///< instead of `from`
+  generator::tlm::ModelConfig model;        ///< that of the adaptation's base, where there is one
+  int64_t sentences = 64, group = 4;        ///< of a step; neighbours of one workload
   int64_t steps = 1000;
+  double seconds = 0;  ///< not 0: as many steps fewer as it takes to end by then
   double rate = 1e-3;  ///< at its peak, after a 20th of the steps; a tenth of it at the end
   AdamWOptions optimiser;
   TlmLoss loss;
@@ -52,11 +62,14 @@ struct TlmWatch {
   std::function<void(const TlmFacts&)> begin;
   std::function<void(const TlmProgress&)> progress;
   std::function<bool()>
-      isInterrupted;  ///< asked after each step; true: a checkpoint is written, and the training ends with an error
+      isInterrupted;  ///< asked after each step; true: a checkpoint is written, and the training ends with an error; without a
+                      ///< folder it ends with what it has
 };
 
-/// Files: weights.safetensors, checkpoint.safetensors, train.jsonl, train.svg. Same records, options and seed on one machine: the same
-/// weights, byte for byte, whether or not the training was stopped in between.
-Status trainTlm(const TlmTraining& training, const TlmWatch& watch);
+/// What was trained: all parameters of the model, or those of an adaptation (generator::tlm::loraParametersOf).
+/// Files: weights.safetensors (of an adaptation adapter.safetensors), checkpoint.safetensors, train.jsonl, train.svg. Same records,
+/// options and seed on one machine, and no limit of time: the same weights, byte for byte, whether or not the training was stopped in
+/// between.
+Result<generator::tlm::Parameters> trainTlm(const TlmTraining& training, const TlmWatch& watch);
 
 }  // namespace locution::train

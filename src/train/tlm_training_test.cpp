@@ -11,6 +11,7 @@
 #include <set>
 
 #include "generator/random.h"
+#include "generator/tlm/adapter.h"
 #include "generator/tlm/weights.h"
 #include "language/grammar.h"
 #include "language/sentence.h"
@@ -113,6 +114,14 @@ TEST(Examples, AreWhatTheRecordsSay) {
     }
     EXPECT_EQ(best, 1);
   }
+  std::vector<std::string> machines;
+  auto elsewhere = readExamples({folder.file("a.records")}, 256, [&](const std::string& machine) {
+    machines.push_back(machine);
+    return machine.empty();
+  });
+  ASSERT_TRUE(elsewhere.isOk());
+  EXPECT_EQ(elsewhere->count() + elsewhere->untimed, 0);
+  EXPECT_EQ(machines, std::vector<std::string>{records::machineText(TargetSpec().str())});
   auto few = readExamples({folder.file("a.records")}, 20);
   ASSERT_TRUE(few.isOk());
   EXPECT_EQ(few->count(), 0);
@@ -195,8 +204,8 @@ TEST(TlmTraining, LearnsWhatIsFastAndGoesOnAfterAStop) {
   TlmFacts facts;
   watch.begin = [&](const TlmFacts& f) { facts = f; };
   watch.progress = [&](const TlmProgress& p) { progress.push_back(p); };
-  Status s = trainTlm(t, watch);
-  ASSERT_TRUE(s.isOk()) << s.message();
+  auto s = trainTlm(t, watch);
+  ASSERT_TRUE(s.isOk()) << s.status().message();
   EXPECT_EQ(facts.workloads, 10);
   ASSERT_EQ(progress.size(), 3u);
   EXPECT_LT(progress.back().policy, progress.front().policy - 0.05);
@@ -221,7 +230,7 @@ TEST(TlmTraining, LearnsWhatIsFastAndGoesOnAfterAStop) {
   std::filesystem::remove(folder.file("stopped/weights.safetensors"));
   watch.progress = {};
   s = trainTlm(t, watch);
-  ASSERT_TRUE(s.isOk()) << s.message();
+  ASSERT_TRUE(s.isOk()) << s.status().message();
   EXPECT_EQ(facts.firstStep, 10);
   EXPECT_EQ(bytesOf(folder.file("stopped/weights.safetensors")), bytesOf(folder.file("straight/weights.safetensors")));
   const std::string goneOn = bytesOf(folder.file("stopped/train.jsonl"));
@@ -229,15 +238,72 @@ TEST(TlmTraining, LearnsWhatIsFastAndGoesOnAfterAStop) {
 
   t.seed = 6;
   t.heldOut = 0;
-  EXPECT_NE(trainTlm(t, {}).message().find("was made with"), std::string::npos);
+  EXPECT_NE(trainTlm(t, {}).status().message().find("was made with"), std::string::npos);
+}
+
+/// A model that was trained a little, to adapt.
+generator::tlm::Weights someWeights(const Folder& folder) {
+  TlmTraining t = small(folder, "base");
+  t.steps = 4;
+  EXPECT_TRUE(trainTlm(t, {}).isOk());
+  auto weights = generator::tlm::readWeights(folder.file("base/weights.safetensors"));
+  EXPECT_TRUE(weights.isOk()) << weights.status().message();
+  return *weights;
+}
+
+TEST(TlmTraining, AnAdapterLearnsBesideItsModel) {
+  namespace tlm = generator::tlm;
+  Folder folder;
+  fillRecords(folder.file("a.records"));
+  const tlm::Weights base = someWeights(folder);
+  TlmTraining t = small(folder, "adapter");
+  t.model = base.config;
+  t.adaptation = {{4, 8}, base};
+  t.optimiser.weightDecay = 0;
+  std::vector<TlmProgress> progress;
+  TlmWatch watch;
+  watch.progress = [&](const TlmProgress& p) { progress.push_back(p); };
+  auto trained = trainTlm(t, watch);
+  ASSERT_TRUE(trained.isOk()) << trained.status().message();
+  EXPECT_LT(progress.back().policy, progress.front().policy - 0.02);
+  // What was held back is evaluated with the matrices, so it gets better too.
+  EXPECT_LT(*progress.back().heldOutPolicy, *progress.front().heldOutPolicy - 0.01);
+  EXPECT_EQ(trained->size(), 10u);  // A and B of four matrices, and the value head
+  auto file = tlm::readAdapter(folder.file("adapter/adapter.safetensors"));
+  ASSERT_TRUE(file.isOk()) << file.status().message();
+  for (const auto& [name, tensor] : *trained) EXPECT_TRUE(tensor.identical(file->adapter.parameters.at(name))) << name;
+  auto merged = tlm::adapted(base, file->adapter);
+  ASSERT_TRUE(merged.isOk()) << merged.status().message();
+  EXPECT_TRUE(merged->parameters.at("wte.weight").identical(base.parameters.at("wte.weight")));
+  EXPECT_FALSE(merged->parameters.at("h.0.mlp.c_fc.weight").identical(base.parameters.at("h.0.mlp.c_fc.weight")));
+
+  // Without a folder nothing is written; one that is stopped has what it got to.
+  t.folder.clear();
+  int64_t steps = 0;
+  watch.isInterrupted = [&] { return ++steps == 12; };
+  auto stopped = trainTlm(t, watch);
+  ASSERT_TRUE(stopped.isOk()) << stopped.status().message();
+  EXPECT_EQ(steps, 12);
+  EXPECT_FALSE(stopped->at("h.0.mlp.c_fc.lora_b").identical(trained->at("h.0.mlp.c_fc.lora_b")));
+  // The time that there is decides how many steps, and so how soon the learning rate comes down.
+  watch.isInterrupted = {};
+  progress.clear();
+  t.steps = 1000000;
+  t.every = 1;
+  t.seconds = 1;
+  auto brief = trainTlm(t, watch);
+  ASSERT_TRUE(brief.isOk()) << brief.status().message();
+  ASSERT_FALSE(progress.empty());
+  EXPECT_LT(progress.back().steps, 100000);
+  EXPECT_EQ(progress.back().step, progress.back().steps);
 }
 
 TEST(TlmTraining, SaysWhatIsWrong) {
   Folder folder;
   TlmTraining t = small(folder, "out");
-  EXPECT_NE(trainTlm(t, {}).message().find("a.records"), std::string::npos);
+  EXPECT_NE(trainTlm(t, {}).status().message().find("a.records"), std::string::npos);
   t.group = 3;
-  EXPECT_EQ(trainTlm(t, {}).message(), "a step of 20 sentences can't be cut in groups of 3");
+  EXPECT_EQ(trainTlm(t, {}).status().message(), "a step of 20 sentences can't be cut in groups of 3");
 }
 
 }  // namespace

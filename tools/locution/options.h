@@ -43,6 +43,7 @@ struct Options {
   int64_t steps = 10000, batch = 64, group = 4, every = 100, layers = 4, width = 128, heads = 4;
   double rate = 1e-3, weightDecay = 0.01, temperature = 0.1, validation = 0.05;
   std::string from;
+  int64_t lora = 0;
   bool timePasses = false, verbose = false;
   std::vector<std::string> importFiles, mergeFiles;
   std::string exportFile;

@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "driver/held_out.h"
+#include "generator/tlm/weights.h"
 #include "long_run.h"
 #include "train/tlm_training.h"
 
@@ -54,6 +55,8 @@ Status trainCommand(const Options& options) {
                              {"--heads", options.heads}})
     if (value < 1) return Status::error(std::string(name) + ": at least 1");
   if (options.width % options.heads != 0) return Status::error("--width: want a multiple of --heads");
+  if (options.lora < 0 || (options.lora > 0 && options.from.empty()))
+    return Status::error("--lora: want a rank of at least 1, and --from WEIGHTS that it is for");
   if (!(options.validation >= 0 && options.validation < 1)) return Status::error("--validation: want 0 to 1");
   train::TlmTraining t;
   LOCUTION_ASSIGN_OR_RETURN(t.compile, compileOptions(options));
@@ -70,12 +73,19 @@ Status trainCommand(const Options& options) {
     LOCUTION_ASSIGN_OR_RETURN(driver::HeldOut heldOut, driver::HeldOut::read(options.heldOut));
     t.drawn.heldOut.emplace(std::move(heldOut));
   }
+  if (options.lora > 0) {
+    auto base = generator::tlm::readWeights(options.from);
+    if (!base.isOk()) return base.status().withContext("--from");
+    t.model = base->config;
+    t.adaptation = {{options.lora, 2.0 * static_cast<double>(options.lora)}, std::move(*base)};
+  } else {
+    t.from = options.from;
+    t.model.layers = options.layers;
+    t.model.width = options.width;
+    t.model.heads = options.heads;
+  }
   t.records = options.recordPlaces;
   t.folder = options.outputDir;
-  t.from = options.from;
-  t.model.layers = options.layers;
-  t.model.width = options.width;
-  t.model.heads = options.heads;
   t.sentences = options.batch;
   t.group = options.group;
   t.steps = options.steps;
@@ -91,8 +101,8 @@ Status trainCommand(const Options& options) {
   watch.begin = [](const train::TlmFacts& f) { std::fputs(factsText(f).c_str(), stderr); };
   watch.progress = [](const train::TlmProgress& p) { std::fprintf(stderr, "%s\n", progressText(p).c_str()); };
   watch.isInterrupted = Interrupts::met;
-  LOCUTION_RETURN_IF_ERROR(train::trainTlm(t, watch));
-  std::printf("%s/weights.safetensors\n", options.outputDir.c_str());
+  LOCUTION_RETURN_IF_ERROR(train::trainTlm(t, watch).status());
+  std::printf("%s/%s.safetensors\n", options.outputDir.c_str(), t.adaptation ? "adapter" : "weights");
   return Status::ok();
 }
 
