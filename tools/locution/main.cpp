@@ -43,6 +43,8 @@ constexpr Command kCommands[] = {
      "CORPUS"},
     {"train", 'N', "train the language model that writes plans on measured sentences",
      inCompiler<&CompilerModule::train>, nullptr},
+    {"adapt", 'P', "adapt the language model to this machine by measuring what it writes",
+     inCompiler<&CompilerModule::adapt>, "CORPUS"},
     {"machine", 'M', "measure this machine and write its profile", inCompiler<&CompilerModule::machine>, nullptr},
     {"records", 'K', "sum up, merge, export and import records of measured sentences",
      inCompiler<&CompilerModule::records>, "RECORDS"},

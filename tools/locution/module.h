@@ -22,6 +22,7 @@ struct CompilerModule {
   Status (*collect)(const Options&);
   Status (*evaluate)(const Options&);
   Status (*train)(const Options&);
+  Status (*adapt)(const Options&);
   Result<hostops::HostValue> (*readProto)(const std::string& path, ValueKind kind);
   Status (*writeProto)(const std::string& path, const std::string& name, const hostops::HostValue& value,
                        ValueKind kind);

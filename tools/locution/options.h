@@ -19,8 +19,8 @@ struct Options {
   std::vector<std::string> inputs, shapes, values, disabledPasses, dumpAfter;
   std::string outputDir, outputFormat = "npy", outputFile;
   int threads = 1, jobs = 0;
-  std::string triple, cpu, machine, scheduler = "analytic", tlmWeights, adapter, search = "evolutionary", schedule, records,
-                                    cache = "off";
+  std::string triple, cpu, machine, scheduler = "analytic", tlmWeights, adapter, search = "evolutionary", schedule,
+                                    records, cache = "off";
   int64_t trials = 1000, trialsEach = 0;
   int64_t cacheLimit = 8192;
   bool strict = false;
@@ -44,6 +44,8 @@ struct Options {
   double rate = 1e-3, weightDecay = 0.01, temperature = 0.1, validation = 0.05;
   std::string from;
   int64_t lora = 0;
+  double minutes = 0;
+  int64_t measurements = 0, rank = 8;
   bool timePasses = false, verbose = false;
   std::vector<std::string> importFiles, mergeFiles;
   std::string exportFile;

@@ -1,6 +1,7 @@
 // Subcommands and helpers that need the compiler.
 #pragma once
 
+#include "core/target.h"
 #include "driver/compiler.h"
 #include "driver/selection.h"
 #include "io.h"
@@ -32,6 +33,9 @@ driver::Progress terminalProgress();
 /// Compiles a .onnx; shapes of given files settle dynamic dims, and values those inputs that decide shapes.
 Result<Model> openOnnx(const Options& options, GivenInputs* given);
 
+/// Measures this machine and writes its profile; `file` empty: nowhere. Errors: as targets::cpu; the file can't be written.
+Result<TargetSpec> writeMachineProfile(const std::string& triple, const std::string& cpu, const std::string& file);
+
 Status compileCommand(const Options& options);
 Status showCommand(const Options& options);
 Status verifyCommand(const Options& options);
@@ -43,5 +47,6 @@ Status tuneCommand(const Options& options);
 Status collectCommand(const Options& options);
 Status evaluateCommand(const Options& options);
 Status trainCommand(const Options& options);
+Status adaptCommand(const Options& options);
 
 }  // namespace locution::tools

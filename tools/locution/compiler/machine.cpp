@@ -8,18 +8,23 @@
 
 namespace locution::tools {
 
-Status machineCommand(const Options& options) {
-  LOCUTION_ASSIGN_OR_RETURN(TargetSpec base, targets::cpu::makeTarget(options.triple, options.cpu, 1));
+Result<TargetSpec> writeMachineProfile(const std::string& triple, const std::string& cpu, const std::string& file) {
+  LOCUTION_ASSIGN_OR_RETURN(TargetSpec base, targets::cpu::makeTarget(triple, cpu, 1));
   LOCUTION_ASSIGN_OR_RETURN(TargetSpec measured, targets::cpu::measureMachine(base));
-  std::printf("%s", measured.str().c_str());
-  if (options.outputFile.empty()) return Status::ok();
-  std::string part = options.outputFile + ".part";
-  std::ofstream file(part, std::ios::binary);
-  file << measured.str();
-  file.close();
+  if (file.empty()) return measured;
+  const std::string part = file + ".part";
+  std::ofstream out(part, std::ios::binary);
+  out << measured.str();
+  out.close();
   std::error_code error;
-  if (file) std::filesystem::rename(part, options.outputFile, error);
-  if (!file || error) return Status::error(options.outputFile + ": can't write the profile");
+  if (out) std::filesystem::rename(part, file, error);
+  if (!out || error) return Status::error(file + ": can't write the profile");
+  return measured;
+}
+
+Status machineCommand(const Options& options) {
+  LOCUTION_ASSIGN_OR_RETURN(TargetSpec measured, writeMachineProfile(options.triple, options.cpu, options.outputFile));
+  std::printf("%s", measured.str().c_str());
   return Status::ok();
 }
 

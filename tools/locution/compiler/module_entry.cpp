@@ -22,6 +22,7 @@ extern "C" __attribute__((visibility("default"))) const locution::tools::Compile
                                          collectCommand,
                                          evaluateCommand,
                                          trainCommand,
+                                         adaptCommand,
                                          locution::frontend::readValueProto,
                                          locution::frontend::writeValueProto};
   return &kModule;
