@@ -139,7 +139,8 @@ ValueId Drawer::convolution() {
   const int64_t k = oneOf<int64_t>({1, 1, 1, 3, 3, 3, 3, 5, 7});
   Ints kernel(rank, k), strides(rank, chance(0.25) ? 2 : 1), size;
   if (rank == 2 && chance(0.06)) kernel[random_() % 2] = 1;
-  double work = static_cast<double>(before / groups) * static_cast<double>(after);
+  const int64_t inGroup = before / groups;
+  double work = static_cast<double>(inGroup) * static_cast<double>(after);
   for (int64_t e : kernel) work *= static_cast<double>(e);
   int64_t batch = 1;
   const ValueId x = image(before, &batch, &size, rank, work);
