@@ -35,7 +35,7 @@ def call(*arguments):
 def test_small_and_distinct(rows):
     assert sum(file.stat().st_size for file in FILES) <= 25 << 20
     known = {(r["workload"], r["target"], r["sentence"]) for r in rows}
-    assert len(known) > 60_000
+    assert len(known) > 100_000
     assert len({workload for workload, _, _ in known}) >= 400
 
 
