@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <queue>
+#include <tuple>
 
 #include "core/target.h"
 #include "language/sentence.h"
@@ -24,31 +25,27 @@ Result<std::string> textOf(records::Store& store, TextKind kind, const std::stri
   return text.value_or("");
 }
 
-// The records with the least hashes, in the order they come in.
+// The records with the least hashes.
 class Draw {
  public:
   Draw(int64_t count, uint64_t seed) : count_(static_cast<size_t>(count)), seed_(seed) {}
   void add(const Record& r) {
-    drawn_.push({hashText(r.id(), seed_), index_++, r});
+    drawn_.push({hashText(r.id(), seed_), r});
     if (drawn_.size() > count_) drawn_.pop();
   }
   std::vector<Record> take() {
-    std::vector<Drawn> all;
-    for (; !drawn_.empty(); drawn_.pop()) all.push_back(drawn_.top());
-    std::sort(all.begin(), all.end(), [](const Drawn& a, const Drawn& b) { return a.index < b.index; });
     std::vector<Record> out;
-    for (Drawn& d : all) out.push_back(std::move(d.record));
+    for (; !drawn_.empty(); drawn_.pop()) out.push_back(drawn_.top().record);
     return out;
   }
 
  private:
   struct Drawn {
     uint64_t hash;
-    size_t index;
     Record record;
-    bool operator<(const Drawn& other) const { return std::pair(hash, index) < std::pair(other.hash, other.index); }
+    bool operator<(const Drawn& other) const { return hash < other.hash; }
   };
-  size_t count_, index_ = 0;
+  size_t count_;
   uint64_t seed_;
   std::priority_queue<Drawn> drawn_;
 };
@@ -137,8 +134,9 @@ Result<std::vector<MeasuredAgain>> measureAgain(records::Store& store, const Aga
   LOCUTION_ASSIGN_OR_RETURN(std::vector<Record> drawn, draw(store, options));
   std::vector<MeasuredAgain> out;
   for (Record& r : drawn) out.push_back({std::move(r), 0, ""});
-  std::stable_sort(out.begin(), out.end(), [](const MeasuredAgain& a, const MeasuredAgain& b) {
-    return std::pair(a.record.target, a.record.workload) < std::pair(b.record.target, b.record.workload);
+  std::sort(out.begin(), out.end(), [](const MeasuredAgain& a, const MeasuredAgain& b) {
+    return std::tie(a.record.target, a.record.workload, a.record.sentence) <
+           std::tie(b.record.target, b.record.workload, b.record.sentence);
   });
   Again again(store, options);
   for (auto from = out.begin(); from != out.end();) {
